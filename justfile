@@ -61,11 +61,10 @@ test:
 slow:
     cargo test --locked --config .ci/months.toml --test months --test outages --test capacity
 
-# Run the tests of AWS's clients, of the Rust client, of the load generator, of memory and of the comparisons.
+# Run the tests of AWS's clients, of the Rust client, of the load generator and of memory.
 others:
     cargo test --locked {{http}}
     cargo test --locked {{aws}}
-    cargo test --locked --package payments-compare
 
 # Run the crash tests and list their cases in tests/cases.txt.
 cases:

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 document=docs/performance.md
-parts="machine feed mixed compare sweep-rate console-views memory counting cold-starts capacity"
+parts="machine feed mixed memory cold-starts capacity"
 
 machine() {
     local processor memory
@@ -32,26 +32,10 @@ mixed() {
     block cargo load --payments 20000 --mixed
 }
 
-compare() {
-    cargo compare | grep '^|'
-}
-
-sweep-rate() {
-    cargo sweep-rate | grep '^|'
-}
-
-console-views() {
-    cargo console-views | grep '^|'
-}
-
 memory() {
     for payments in 10000 100000; do
         block env PAYMENTS=$payments cargo test --quiet --package payments-memory
     done
-}
-
-counting() {
-    block cargo bench --package payments-compare --bench fold -- --quiet
 }
 
 cold-starts() {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use payments_boot::Clock;
+use payments_machine::triggers::{Tick, Triggers};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::sandbox::{Move, Sandbox};
-use crate::triggers::{Tick, Triggers};
 
 /// How often the stream and the queues are polled. Lambda polls streams four times a second.
 const PERIOD: Duration = Duration::from_millis(250);

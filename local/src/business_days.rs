@@ -4,9 +4,8 @@
 
 use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
+use payments_machine::Environment;
 use payments_model::UtcSecond;
-
-use crate::environment::Environment;
 
 /// A bank's calendars, cut-offs and date rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]

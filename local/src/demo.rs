@@ -23,23 +23,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_bank::{Dependencies, Functions};
 use payments_boot::Clock;
+use payments_machine::client::Client;
+use payments_machine::environment::CALENDARS;
+use payments_machine::interceptor::client_over;
+use payments_machine::invocation::context;
+use payments_machine::payload::DataKind;
+use payments_machine::transaction_service::TransactionServiceSettings;
+use payments_machine::triggers::{Tick, Triggers};
+use payments_machine::{EngineChoice, Queues, Stack};
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
 
-pub use crate::progress::Progress;
+pub use payments_machine::progress::Progress;
 pub use summary::Summary;
 
-use crate::client::Client;
-use crate::environment::CALENDARS;
-use crate::functions::{Dependencies, Functions};
-use crate::interceptor::client_over;
-use crate::invocation::context;
-use crate::payload::DataKind;
 use crate::reports::without_reports;
-use crate::stack::{EngineChoice, Stack};
-use crate::transaction_service::TransactionServiceSettings;
-use crate::triggers::{Queues, Tick, Triggers};
 use audit::Audit;
 use closed_days::ClosedDays;
 use ingest::Amended;
@@ -188,14 +188,18 @@ impl Simulation {
             .start()
             .await?;
         let (recorders, plain) = (Recorders::new(&stack), stack.client());
-        let functions = stack.environment.functions(|function| {
+        let functions = Functions::within(&stack.environment, |function| {
             let recorder = recorders.of(function).cloned();
             let client = recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder));
-            Ok(Dependencies { metrics: stack.metrics.of_function(function.as_str()), ..stack.dependencies(client) })
+            Ok(Dependencies {
+                metrics: stack.metrics.of_function(function.as_str()),
+                ..Dependencies::on(&stack, client)
+            })
         })?;
-        let store = stack.dependencies(plain).store;
-        let client = Client::of_functions(functions.clone(), time.clock())?;
-        let triggers = Triggers::new(&stack, functions.clone(), TransactionServiceSettings::seeded(seed)).await?;
+        let store = stack.store(plain);
+        let client = Client::of_functions(Arc::new(functions.clone()), time.clock())?;
+        let triggers =
+            Triggers::new(&stack, Arc::new(functions.clone()), TransactionServiceSettings::seeded(seed)).await?;
         let receiver = Receiver::start(client.bank(), &time.clock()).await?;
         // Its endpoint was created before the day began.
         drop(stack.metrics.take());

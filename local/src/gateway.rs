@@ -20,21 +20,22 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use http_body_util::LengthLimitError;
+use payments_bank::Functions;
 use payments_boot::Clock;
+use payments_machine::environment::{AUTHORIZE_PATH, TOKEN_PATH};
+use payments_machine::links::{REPORTS_PATH, ReportLinks};
+use payments_machine::server::{Limits, Server, listen};
+use payments_machine::{Handlers as _, event};
 use payments_model::BusinessZone;
 use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::admission;
 use crate::docs;
-use crate::event;
-use crate::functions::Functions;
 use crate::invoke;
-use crate::operations::{REPORTS_PATH, ReportLinks};
 use crate::provider::Provider;
 use crate::sandbox::{CLOCK_PATH, Sandbox};
-use crate::server::{Limits, Server, listen};
-use crate::token::{AUTHORIZE_PATH, Issuer, TOKEN_PATH};
+use crate::token::Issuer;
 
 /// API Gateway's limit on a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;

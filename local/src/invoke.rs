@@ -8,14 +8,14 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::TimeDelta;
+use payments_bank::Functions;
 use payments_boot::Clock;
+use payments_machine::invocation::context;
+use payments_machine::{Function, Handlers as _};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
-use crate::function::Function;
-use crate::functions::Functions;
-use crate::invocation::context;
 /// How long a run may take. On AWS it is each function's own timeout, of up to 15 minutes.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(5);
 

@@ -5,32 +5,15 @@
 mod admission;
 pub mod background;
 pub mod business_days;
-pub mod client;
-mod codes;
 pub mod demo;
 pub mod docs;
-pub mod engine;
-pub mod environment;
-pub mod event;
-pub mod function;
-pub mod functions;
 pub mod gateway;
-pub mod interceptor;
-pub mod invocation;
 mod invoke;
-pub mod operations;
-pub mod payload;
-pub mod progress;
 pub mod provider;
-pub mod recorder;
 mod reports;
 pub mod sandbox;
-mod server;
 pub mod signals;
-pub mod stack;
 pub mod token;
-pub mod transaction_service;
-pub mod triggers;
 pub mod welcome;
 
 use std::path::PathBuf;
@@ -40,23 +23,17 @@ use anyhow::Result;
 use background::Background;
 use business_days::Dates;
 use chrono::TimeDelta;
-use environment::CALENDARS;
+use payments_bank::Functions;
 use payments_boot::Clock;
+use payments_machine::environment::CALENDARS;
+use payments_machine::transaction_service::TransactionServiceSettings;
+use payments_machine::triggers::Triggers;
+use payments_machine::{EngineChoice, Stack, engine};
 use payments_model::BusinessZone;
 use sandbox::Sandbox;
 use token::Issuer;
-use transaction_service::TransactionServiceSettings;
-use triggers::Triggers;
 
-pub use engine::{Direct, Engine};
-pub use environment::Environment;
-pub use function::Function;
-pub use functions::{Dependencies, Functions};
 pub use gateway::{Bank, Gateway};
-pub use interceptor::{Call, Fate, Interceptor};
-pub use invocation::{LocalRun, Run};
-pub use recorder::{CapacityUse, Recorder};
-pub use stack::{EngineChoice, Stack};
 
 /// How often due payments are swept here. The five minutes of the template are long for a person who watches.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);
@@ -139,18 +116,19 @@ impl System {
             .reports(&options.reports)
             .start()
             .await?;
-        let functions = stack.functions(&stack.client())?;
+        let functions = Functions::on(&stack, &stack.client())?;
         let account_claim = &stack.environment.account_claim;
         let issuer = options.require_tokens.then(|| Issuer::new(account_claim)).transpose()?.map(Arc::new);
         let bank = Bank {
             functions: functions.clone(),
             clock: clock.clone(),
             zone: options.time_zone,
-            reports: stack.operations().links,
+            reports: stack.links.clone(),
         };
         let gateway = Gateway::start(options.api_port, bank, issuer, sandbox.clone()).await?;
         let service = if options.sandbox { SANDBOX_SERVICE } else { TRANSACTION_SERVICE };
-        let mut triggers = Triggers::new(&stack, functions, service).await?.with_period("sweep", SWEEP_PERIOD);
+        let mut triggers =
+            Triggers::new(&stack, Arc::new(functions), service).await?.with_period("sweep", SWEEP_PERIOD);
         if options.sandbox {
             // It looks at hundreds of dates, which takes seconds, and sees changes that no step has counted yet. Calendars are
             // compiled in, so no date is closed while the sandbox runs.

@@ -20,11 +20,12 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use form_urlencoded::Serializer;
+use payments_machine::codes::Codes;
+use payments_machine::environment::CONSOLE_CLIENT;
 use serde_json::json;
 
 use crate::admission::SEC_FETCH_SITE;
-use crate::codes::Codes;
-use crate::token::{CONSOLE_CLIENT, Issuer};
+use crate::token::Issuer;
 use asked::{Asked, Wrong};
 use code::Code;
 use form::Form;

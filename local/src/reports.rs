@@ -1,12 +1,8 @@
-//! The folder of the reports and of the journal on one machine.
+//! The folder of the reports and of the journal, which may be another bank's.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use object_store::ObjectStore;
-use payments_boot::Lookup;
-use payments_files::Storage;
 
 /// Rejects a folder with reports, for a bank that begins empty: it would find another bank's reports under its own names.
 pub(crate) fn without_reports(folder: &Path) -> Result<()> {
@@ -25,12 +21,4 @@ pub(crate) fn without_reports_of_lost(database: &Path, folder: &Path) -> Result<
             database.display()
         )
     })
-}
-
-/// Opens a report store in a folder, which is created if it is missing.
-pub(crate) fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
-    let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());
-    let folder = std::path::absolute(folder).with_context(explain)?;
-    std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder)).with_context(explain)?;
-    Storage::Folder(folder.clone()).open("REPORTS_URL", &Lookup::environment()).with_context(explain)
 }

@@ -13,27 +13,15 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use payments_http::Scope;
+use payments_machine::environment::{AUDIENCE, CONSOLE_CLIENT};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
 /// The `iss` of the tokens.
 pub const ISSUER: &str = "http://localhost/payments";
 
-/// The `aud` of a token, or its `client_id` if it has no `aud`.
-pub const AUDIENCE: &str = "local-client";
-
-/// The `client_id` of the tokens with which operators use the console. It is a public client: it has no secret.
-pub const CONSOLE_CLIENT: &str = "local-console";
-
 /// What a token is accepted for: API Gateway takes several audiences, too.
 const AUDIENCES: [&str; 2] = [AUDIENCE, CONSOLE_CLIENT];
-
-/// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
-/// identity provider.
-pub const TOKEN_PATH: &str = "/oauth2/token";
-
-/// The path where a person signs in to the console, and gets a code for a token. It is the identity provider's, too.
-pub const AUTHORIZE_PATH: &str = "/oauth2/authorize";
 
 /// The id of the key.
 const KEY_ID: &str = "local";

@@ -1,11 +1,11 @@
 //! The text that `cargo local` prints when it has started: URLs, and commands to try.
 
 use anyhow::{Context as _, Result};
+use payments_machine::environment::TOKEN_PATH;
 use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId, Settlement, TransactionId};
 
 use crate::TRANSACTION_SERVICE;
 use crate::docs::PAGE;
-use crate::token::TOKEN_PATH;
 
 /// The path of the console's page.
 const CONSOLE: &str = "/console";

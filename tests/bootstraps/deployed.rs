@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_local::Environment;
+use payments_machine::Environment;
 use payments_tests::template;
 use serde_json::Value;
 

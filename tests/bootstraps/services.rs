@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use chrono::{DateTime, Utc};
-use payments_local::triggers::Queues;
+use payments_machine::Queues;
 use payments_queue::Queue;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

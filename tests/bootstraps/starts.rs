@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use chrono::{DateTime, TimeDelta};
 use libtest_mimic::Trial;
 use payments_boot::Lookup;
-use payments_local::Environment;
+use payments_machine::Environment;
 use payments_tests::read_configuration;
 
 use crate::deployed::{Deployed, Places};

@@ -3,9 +3,10 @@
 use anyhow::{Result, ensure};
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::{DateTime, Utc};
+use payments_bank::Functions;
 use payments_delivery::{Delivery, StreamMapping};
-use payments_local::triggers::AGGREGATOR_BATCHING_WINDOW;
-use payments_local::{Function, Functions};
+use payments_machine::triggers::AGGREGATOR_BATCHING_WINDOW;
+use payments_machine::{Function, Handlers as _};
 use serde_json::Value;
 
 use crate::fixture::Fixture;

@@ -3,7 +3,7 @@
 //! In a month, the transaction service moves what it was asked to.
 
 use anyhow::Result;
-use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use payments_local::Fate;
+use payments_machine::Fate;
 use payments_tests::{CrashPoint, CrashPoints, Way};
 
 use crate::fault_injector::FaultInjector;

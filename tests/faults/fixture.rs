@@ -13,11 +13,12 @@ use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::{Action, Request, SweeperOutcome};
 use fastrand::Rng;
 use lambda_runtime::LambdaEvent;
+use payments_bank::{Dependencies, Functions};
 use payments_boot::Metrics;
 use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping};
-use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_local::triggers::{Queues, aggregator_settings, dispatch_settings};
-use payments_local::{Dependencies, Environment, Function, Functions};
+use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_machine::triggers::{aggregator_settings, dispatch_settings};
+use payments_machine::{Environment, Function, Handlers as _, Queues};
 use payments_model::PaymentId;
 use payments_month::intent::{Amendment, Intent};
 use payments_queue::Queue;
@@ -354,7 +355,7 @@ fn closing(environment: &Environment) -> Environment {
 
 /// The functions, each with its role of the template.
 fn functions_with_roles(environment: &Environment, client: &Client, dependencies: &Dependencies) -> Result<Functions> {
-    environment.functions(|function| {
+    Functions::within(environment, |function| {
         let store = Store::new(with_role(client, function, &environment.tables)?, environment.tables.clone());
         Ok(Dependencies { store, ..dependencies.clone() })
     })

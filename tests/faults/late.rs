@@ -5,7 +5,7 @@
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};
-use payments_local::Fate;
+use payments_machine::Fate;
 
 use crate::fixture::Fixture;
 use crate::invariants::{Stage, violations};

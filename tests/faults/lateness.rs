@@ -5,7 +5,8 @@
 use anyhow::{Context as _, Result, bail};
 use daily_due_sweeper::{Action, Request, SweepOutcome, SweeperOutcome};
 use lambda_runtime::LambdaEvent;
-use payments_local::{Call, Fate, Functions, Recorder};
+use payments_bank::Functions;
+use payments_machine::{Call, Fate, Recorder};
 use payments_tests::World;
 use payments_tests::tables::{NO_DEADLINE, context};
 use serde_json::{Value, json};

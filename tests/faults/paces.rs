@@ -8,8 +8,9 @@ use anyhow::{Context as _, Result, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, RedriveOutcome, SweeperOutcome};
 use lambda_runtime::LambdaEvent;
-use payments_local::triggers::queues::RESULT_VISIBILITY;
-use payments_local::{Call, Environment, Fate, Functions};
+use payments_bank::Functions;
+use payments_machine::queues::RESULT_VISIBILITY;
+use payments_machine::{Call, Environment, Fate};
 use payments_tests::tables::context;
 
 use crate::fixture::{Fixture, SWEEPER_TIMEOUT as TIMEOUT, settle};
@@ -24,7 +25,7 @@ type Times = Arc<Mutex<Vec<DateTime<Utc>>>>;
 fn functions(fixture: &Fixture, shards: u16, claims: u32, settlements: u32) -> Result<Functions> {
     let mut environment = Environment { shards, ..fixture.world.environment.clone() };
     (environment.claims_per_second, environment.settlements_per_second) = (claims, settlements);
-    environment.functions(|_| Ok(fixture.dependencies.clone()))
+    Functions::within(&environment, |_| Ok(fixture.dependencies.clone()))
 }
 
 /// Notes when each update comes, and throttles those for which `is_throttled` says so, by the seconds since the first.

@@ -14,7 +14,7 @@ use std::pin::Pin;
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
-use payments_local::Functions;
+use payments_bank::Functions;
 use payments_model::PaymentId;
 use payments_month::Weakness;
 use payments_month::intent::Intent;

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, Weekday};
 use lambda_runtime::LambdaEvent;
-use payments_local::Functions;
+use payments_bank::Functions;
 use payments_model::{BusinessDays, DateRule};
 use payments_month::intent::Intent;
 use payments_tests::Ask;

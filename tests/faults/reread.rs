@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};
-use payments_local::triggers::dispatch_settings;
+use payments_machine::triggers::dispatch_settings;
 use payments_month::Weakness;
 use payments_month::random::Seed;
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, SweepOutcome, SweeperOutcome};
-use payments_local::{Call, Fate};
+use payments_machine::{Call, Fate};
 use payments_store::Item;
 use payments_tests::tables::Units;
 

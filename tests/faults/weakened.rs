@@ -7,9 +7,9 @@
 use anyhow::{Context as _, Result, ensure};
 use daily_due_sweeper::Action;
 use payments_delivery::{QueueMapping, QueueMappingSettings, StreamMapping, StreamSettings};
-use payments_local::triggers::dispatch_settings;
-use payments_local::triggers::queues::RESULT_VISIBILITY;
-use payments_local::{Fate, Function};
+use payments_machine::queues::RESULT_VISIBILITY;
+use payments_machine::triggers::dispatch_settings;
+use payments_machine::{Fate, Function};
 use payments_model::PaymentId;
 use payments_month::intent::Intent;
 use payments_month::{Weakness, attributes};
@@ -50,7 +50,7 @@ async fn assert_seen(
 }
 
 /// A fate of the calls of one operation.
-fn of_calls(operation: &'static str, fate: Fate) -> impl Fn(&payments_local::Call) -> Fate {
+fn of_calls(operation: &'static str, fate: Fate) -> impl Fn(&payments_machine::Call) -> Fate {
     move |call| if call.operation == operation { fate } else { Fate::Pass }
 }
 

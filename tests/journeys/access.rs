@@ -6,10 +6,11 @@ mod tokens;
 
 use anyhow::{Context as _, Result};
 use http::Method;
+use payments_bank::Functions;
 use payments_boot::Lookup;
 use payments_http::routes::ROUTES;
 use payments_http::{ProblemKind, Route, Scope};
-use payments_local::{Functions, event};
+use payments_machine::{Handlers as _, event};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 

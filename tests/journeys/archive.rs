@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use archive::{Action, ArchiveOutcome, Request};
 use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_runtime::LambdaEvent;
-use payments_local::Functions;
+use payments_bank::Functions;
 use payments_model::{PaymentId, State};
 use payments_store::Item;
 use payments_store::key::{account_partition, head_sort};

@@ -1,7 +1,7 @@
 //! Bodies with faults: all of them are named at once, and an entry of a batch is known by its own key.
 
 use anyhow::{Context as _, Result};
-use payments_local::event;
+use payments_machine::{Handlers as _, event};
 use payments_model::MAX_AMOUNT_MINOR;
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};

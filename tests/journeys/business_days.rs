@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
-use payments_local::{Environment, Functions};
+use payments_bank::Functions;
+use payments_machine::Environment;
 use payments_store::Item;
 use payments_tests::tables::{details_key, key_of};
 use payments_tests::{Ask, Reply, World};
@@ -35,7 +36,7 @@ async fn functions(world: &World, change: impl FnOnce(&mut Environment)) -> Resu
     let mut environment = world.environment.clone();
     change(&mut environment);
     let dependencies = world.dependencies_over(&world.recorder).await;
-    environment.functions(|_| Ok(dependencies.clone()))
+    Functions::within(&environment, |_| Ok(dependencies.clone()))
 }
 
 /// The members of a payment that are about its date.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use payments_http::routes::ROUTES;
-use payments_local::event;
+use payments_machine::{Handlers as _, event};
 use payments_model::{Event, Settlement};
 use payments_tests::given::move_on;
 use payments_tests::{Ask, Contract, Reply, World};

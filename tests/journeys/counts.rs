@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_local::{CapacityUse, Fate, Recorder};
+use payments_machine::{CapacityUse, Fate, Recorder};
 use payments_model::MAX_AMOUNT_MINOR;
 use payments_tests::tables::{number, text};
 use payments_tests::{Ask, Reply, World};

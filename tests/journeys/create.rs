@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use futures::future::try_join_all;
-use payments_local::{Call, Fate, Recorder};
+use payments_machine::{Call, Fate, Recorder};
 use payments_tests::tables::text;
 use payments_tests::{Ask, CrashPoints, Reply, Way, World};
 use serde_json::{Value, json};

@@ -1,14 +1,17 @@
 //! `cargo local demo`, and the triggers that it and `cargo local` run on.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
+use payments_bank::Functions;
 use payments_boot::Clock;
-use payments_local::client::{Client, Request};
 use payments_local::demo::{self, Progress, Settings};
-use payments_local::payload::DataKind;
-use payments_local::transaction_service::TransactionServiceSettings;
-use payments_local::triggers::Triggers;
-use payments_local::{EngineChoice, Stack};
+use payments_machine::client::{Client, Request};
+use payments_machine::payload::DataKind;
+use payments_machine::transaction_service::TransactionServiceSettings;
+use payments_machine::triggers::Triggers;
+use payments_machine::{EngineChoice, Stack};
 use serde_json::{Value, json};
 
 const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None, data_kind: DataKind::Structured };
@@ -101,18 +104,18 @@ async fn a_tick_runs_what_is_due_and_lists_it() -> Result<()> {
     let start = chrono::DateTime::from_timestamp(1_795_168_800, 0).context("an instant")?;
     let clock = Clock::simulated(move || start, |_| {});
     let stack = Stack::on(EngineChoice::Memory).clock(&clock).start().await?;
-    let functions = stack.functions(&stack.environment.client())?;
+    let functions = Functions::on(&stack, &stack.environment.client())?;
     let service = TransactionServiceSettings {
         failures_per_thousand: 0,
         repeats_per_thousand: 0,
         ..TransactionServiceSettings::seeded(1)
     };
     let mut triggers =
-        Triggers::new(&stack, functions.clone(), service).await?.with_period("sweep", TimeDelta::minutes(1));
+        Triggers::new(&stack, Arc::new(functions.clone()), service).await?.with_period("sweep", TimeDelta::minutes(1));
     assert_eq!(triggers.tick(start).await.to_string(), "", "there is nothing to do");
 
     let body = json!({ "payeeAccountId": "b", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
-    let client = Client::of_functions(functions, clock)?;
+    let client = Client::of_functions(Arc::new(functions), clock)?;
     let put = client.send_until(&Request::create("a", "coffee", &body), |_| true).await?;
     assert_eq!(put.status, 201, "{put:?}");
     for (seconds, told) in [

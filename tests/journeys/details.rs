@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use payments_store::Item;
 use payments_tests::tables::{details_key, json_of_item, number, text};
 use payments_tests::{Ask, World};

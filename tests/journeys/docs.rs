@@ -11,7 +11,7 @@ use payments_http::problem::ProblemKind::{
     NoSuchRoute, NotJson, PaymentTooLarge, TokenRequired, UnsupportedMediaType,
 };
 use payments_http::problem::TYPE_BASE;
-use payments_local::event;
+use payments_machine::event;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 

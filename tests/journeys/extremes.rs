@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use payments_http::problem::MAX_ERRORS;
-use payments_local::event;
+use payments_machine::{Handlers as _, event};
 use payments_model::MAX_AMOUNT_MINOR;
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};

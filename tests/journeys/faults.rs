@@ -1,7 +1,7 @@
 //! What clients are told when DynamoDB fails: try again later, never "not found".
 
 use anyhow::Result;
-use payments_local::{Fate, Recorder};
+use payments_machine::{Fate, Recorder};
 use payments_tests::{Ask, CrashPoints, Way, World};
 use serde_json::{Value, json};
 

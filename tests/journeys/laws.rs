@@ -3,7 +3,7 @@
 use anyhow::Result;
 use daily_due_sweeper::{Action, Request};
 use lambda_runtime::LambdaEvent;
-use payments_local::Functions;
+use payments_bank::Functions;
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Ask, World};
 use serde_json::json;

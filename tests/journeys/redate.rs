@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use lambda_runtime::LambdaEvent;
-use payments_local::{Dependencies, Environment, Functions, Recorder};
+use payments_bank::{Dependencies, Functions};
+use payments_machine::{Environment, Recorder};
 use payments_store::Store;
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Ask, Counting, Reply, World, with_role};
@@ -43,7 +44,7 @@ pub(crate) async fn bank(
     let tables = environment.tables.clone();
     let dependencies = world.dependencies_over(recorder).await;
     let client = world.client_over(recorder).await;
-    environment.functions(|function| {
+    Functions::within(&environment, |function| {
         let store = Store::new(with_role(&client, function, &tables)?, tables.clone());
         Ok(Dependencies { store, ..dependencies.clone() })
     })

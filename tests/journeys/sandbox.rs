@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use payments_boot::Clock;
-use payments_local::transaction_service::Chosen;
 use payments_local::{Options, System};
+use payments_machine::transaction_service::Chosen;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;

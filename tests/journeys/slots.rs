@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use archive::{Action, Request};
 use lambda_runtime::LambdaEvent;
-use payments_local::Function;
+use payments_machine::{Function, Handlers as _};
 use payments_store::{Item, expiry_of_reported};
 use payments_tests::tables::{NO_DEADLINE, context, json_of_item, number, text};
 use payments_tests::{Ask, Counting, Reply, World};

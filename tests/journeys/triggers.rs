@@ -6,7 +6,7 @@ use aws_lambda_events::dynamodb;
 use aws_sdk_dynamodb::types::AttributeValue;
 use insta::assert_snapshot;
 use lambda_runtime::LambdaEvent;
-use payments_local::Function;
+use payments_machine::{Function, Handlers as _};
 use payments_store::Item;
 use payments_tests::World;
 use payments_tests::event_files::{event_text, function_of, snapshot_of};

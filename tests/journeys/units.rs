@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use payments_store::item_bytes;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};

@@ -1,12 +1,67 @@
-//! Nothing is built twice: neither by `cargo test` after `cargo local`, nor by `sam build`, function after function.
+//! Crates use only the layers below them. Nothing is built twice: by `cargo test` after `cargo local`, by `sam build`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use payments_boot::Lookup;
+use serde_json::Value;
 
 use crate::tree::in_repository;
+
+/// The folders at the top with the others whose crates theirs may use. What has no row may use everything.
+const LAYERS: [(&str, &[&str]); 7] = [
+    ("clients", &["clients"]),
+    ("shared", &["shared"]),
+    ("functions", &["shared"]),
+    ("machine", &["machine", "shared", "clients"]),
+    ("restore", &["functions", "shared"]),
+    ("bank", &["functions", "machine", "shared"]),
+    ("local", &["bank", "machine", "shared", "clients"]),
+];
+
+/// The layers that also tests of these folders may use.
+const TESTED_OVER: [(&str, &str); 2] = [("functions", "machine"), ("restore", "machine")];
+
+/// Each crate's folder at the top, those of ours that it uses, and whether only its tests do.
+fn uses() -> Result<Vec<(String, String, bool)>> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(in_repository(""))
+        .args(["metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"])
+        .output()?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let root = metadata["workspace_root"].as_str().context("no root")?;
+    let folder = |path: &Value| {
+        let inside = path.as_str()?.strip_prefix(root)?.trim_start_matches('/');
+        Some(inside.split('/').next()?.to_owned())
+    };
+    let mut uses = Vec::new();
+    for package in metadata["packages"].as_array().context("no packages")? {
+        let own = folder(&package["manifest_path"]).context("a package elsewhere")?;
+        for dependency in package["dependencies"].as_array().context("no dependencies")? {
+            uses.extend(folder(&dependency["path"]).map(|used| (own.clone(), used, dependency["kind"] == "dev")));
+        }
+    }
+    Ok(uses)
+}
+
+#[test]
+fn crates_use_only_the_layers_below_them() -> Result<()> {
+    let uses = uses()?;
+    for (folder, _) in LAYERS.iter().skip(2) {
+        assert!(uses.iter().any(|(user, ..)| user == folder), "no crate in {folder} uses another");
+    }
+    let is_up = |(user, used, is_for_tests): &&(String, String, bool)| {
+        let row = LAYERS.iter().find(|(folder, _)| folder == user);
+        let is_below = row.is_none_or(|(_, below)| below.contains(&used.as_str()));
+        let is_tested_over = *is_for_tests && TESTED_OVER.contains(&(user.as_str(), used.as_str()));
+        !is_below && !is_tested_over
+    };
+    let up: Vec<_> = uses.iter().filter(is_up).collect();
+    assert!(up.is_empty(), "crates that use a layer that is not below theirs: {up:?}");
+    Ok(())
+}
 
 /// The crates that a command builds, each with its features.
 fn crates(arguments: &[&str]) -> Result<BTreeSet<String>> {
@@ -31,7 +86,7 @@ fn cargo_test_builds_nothing_of_cargo_local_again() -> Result<()> {
     assert!(
         again.is_empty(),
         "cargo test builds these again, because it uses other features than cargo local. Add the features to \
-         local/Cargo.toml, or remove them from the tests' crates: {again:#?}"
+         machine/Cargo.toml, or remove them from the tests' crates: {again:#?}"
     );
     Ok(())
 }

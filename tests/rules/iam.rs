@@ -22,7 +22,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_http::HttpFunction;
-use payments_local::Function;
+use payments_machine::Function;
 use payments_store::Store;
 use payments_tests::{Ask, Permission, Role, World, template, with_role};
 use syn::visit::{self, Visit};

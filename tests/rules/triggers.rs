@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 use archive::ARCHIVE_EVERY;
 use daily_due_sweeper::{REDRIVE_EVERY, SWEEP_EVERY};
-use payments_local::triggers::queues::{MAX_REQUEST_RECEIVES, MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_local::triggers::{
+use payments_machine::queues::{MAX_REQUEST_RECEIVES, MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_machine::triggers::{
     AGGREGATOR_FILTER, DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, PUBLISH_FILTER, SCHEDULES, SETTLE_BATCH,
     aggregator_settings, publish_settings,
 };

@@ -6,7 +6,7 @@ use anyhow::Result;
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use serde_json::Value;
 
-pub use payments_local::client::Request as Ask;
+pub use payments_machine::client::Request as Ask;
 
 /// A reply. It is displayed as HTTP: status, headers, JSON.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Reply {
 impl Reply {
     /// Reads a function's response.
     pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
-        let reply = payments_local::client::Reply::of(response)?;
+        let reply = payments_machine::client::Reply::of(response)?;
         let is_page = reply.headers.iter().any(|(name, value)| name == "content-type" && value.starts_with("text/"));
         let body = if is_page { reply.text.clone().into() } else { reply.json()? };
         Ok(Self { status: reply.status.into(), headers: reply.headers, text: reply.text, body })

@@ -2,9 +2,10 @@
 
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_bank::Functions;
 use payments_delivery::{Delivery, DeliveryOutcome, StreamMapping};
-use payments_local::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
-use payments_local::{Function, Functions};
+use payments_machine::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
+use payments_machine::{Function, Handlers as _};
 use payments_model::UtcSecond;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::vec;
 
 use anyhow::Result;
-use payments_local::{Call, Fate, Recorder};
+use payments_machine::{Call, Fate, Recorder};
 
 use crate::note_case;
 

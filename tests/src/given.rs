@@ -19,7 +19,9 @@
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use lambda_runtime::LambdaEvent;
+use payments_bank::Functions;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
+use payments_machine::Handlers as _;
 use payments_model::webhook::EndpointId;
 use payments_model::{
     Actor, Event, EventFields, EventFilter, Failure, Head, HeadKey, PaymentId, Settlement, Transition,
@@ -250,7 +252,7 @@ async fn before_the_holiday(world: &World) -> Result<()> {
     let mut environment = world.environment.clone();
     environment.calendars = "USD=FED".to_owned();
     let dependencies = world.dependencies_over(&world.recorder).await;
-    let functions = environment.functions(|_| Ok(dependencies.clone()))?;
+    let functions = Functions::within(&environment, |_| Ok(dependencies.clone()))?;
     for rule in ["none", "following", "preceding", "refuse"] {
         let order = json!({
             "payeeAccountId": "shop", "amountMinor": 1_999, "currency": "GBP", "scheduledFor": "2035-12-25", "dateRule": rule,

@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use chrono::DateTime;
 use payments_http::routes;
-use payments_local::event;
+use payments_machine::event;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context as _, Result, anyhow};
 use aws_sdk_dynamodb::Client;
-use payments_local::interceptor::{client_over, refuse};
-use payments_local::{Function, Interceptor};
+use payments_machine::interceptor::{client_over, refuse};
+use payments_machine::{Function, Interceptor};
 use payments_store::{ItemKind, TableNames};
 use serde_json::Value;
 

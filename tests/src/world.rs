@@ -11,11 +11,11 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{DateTime, TimeDelta};
 use object_store::ObjectStore;
+use payments_bank::{Dependencies, Functions, OneMachine};
 use payments_boot::{Clock, Lookup, Metrics};
 use payments_delivery::DynamoDbStream;
 use payments_http::routes::CONSOLE_ROUTES;
-use payments_local::operations::OneMachine;
-use payments_local::{Dependencies, EngineChoice, Environment, Functions, Recorder, Stack, event};
+use payments_machine::{EngineChoice, Environment, Handlers as _, Recorder, Stack, event};
 use payments_model::UtcSecond;
 use payments_queue::Queue;
 use payments_store::{Item, Store};
@@ -94,7 +94,7 @@ impl World {
         let functions = with_roles(&stack, &client(&stack.environment, &recorder).await)?;
         let requests = stack.queues.requests.clone();
         let (metrics, reports) = (stack.metrics.clone(), Arc::clone(&stack.reports));
-        let outside = Outside { requests, metrics, reports, operations: stack.operations() };
+        let outside = Outside { requests, metrics, reports, operations: OneMachine::on(&stack) };
         let environment = stack.environment.clone();
         let world = Self { stack, environment, seconds, recorder, outside, functions, _database: database };
         world.set_clock(MORNING)?;
@@ -108,7 +108,7 @@ impl World {
 
     /// What the functions work with, over another recorder.
     pub async fn dependencies_over(&self, recorder: &Recorder) -> Dependencies {
-        self.stack.dependencies(client(&self.environment, recorder).await)
+        Dependencies::on(&self.stack, client(&self.environment, recorder).await)
     }
 
     /// A client of the engine over another recorder.
@@ -118,12 +118,12 @@ impl World {
 
     /// What the functions work with, over another client.
     pub fn dependencies(&self, client: Client) -> Dependencies {
-        self.stack.dependencies(client)
+        Dependencies::on(&self.stack, client)
     }
 
     /// The functions with other dependencies.
     pub fn functions_in(&self, dependencies: &Dependencies) -> Result<Functions> {
-        self.environment.functions(|_| Ok(dependencies.clone()))
+        Functions::within(&self.environment, |_| Ok(dependencies.clone()))
     }
 
     /// A client of the engine over the recorder.
@@ -235,7 +235,7 @@ fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
 
 /// The functions, each with its role of the template.
 fn with_roles(stack: &Stack, client: &Client) -> Result<Functions> {
-    stack.functions_each(|function| with_role(client, function, &stack.environment.tables))
+    Functions::each_on(stack, |function| with_role(client, function, &stack.environment.tables))
 }
 
 /// The production client over a recorder: its retries, but without their pauses, with its own retry quota, so that one

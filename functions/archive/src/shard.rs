@@ -13,9 +13,9 @@ use payments_model::{BusinessDate, Head, HeadKey, PaymentId, Shard, Status, UtcS
 use payments_store::key::{account_partition, head_sort};
 use payments_store::{Archived, DueRange, DueRow, DueUntil, MAX_BATCH_GET, Removed, StoreError, StoredHead};
 
+use crate::function::{ARCHIVE_EVERY, Archive};
 use crate::outcome::{ArchiveOutcome, Notices};
 use crate::readiness::{Readiness, first_expiring_date, first_kept_date, is_overdue};
-use crate::{ARCHIVE_EVERY, Archive};
 
 /// The most shards archived at once: 32 with two pages of 1,000 entries of 0.3 KB and 100 heads of 1 KB,
 /// each parsed and as it was read, take 26 MB. If there are more, the next run begins with the others.

@@ -8,10 +8,11 @@ use payments_boot::{Deadline, Retries, Stop};
 use payments_model::{Head, HeadKey, Shard, State, Status, UtcSecond, causes};
 use payments_store::{DueRange, DueUntil, StoreError};
 
+use crate::function::{REDRIVE_EVERY, Sweeper};
+use crate::outcome::RedriveOutcome;
 use crate::pace::at_once;
 use crate::redrive_schedule::{NextStep, next_step, redrivable_until};
 use crate::sweep::SHARDS_AT_ONCE;
-use crate::{REDRIVE_EVERY, RedriveOutcome, Sweeper};
 
 /// The index entries of one page: as many as one batch read takes.
 const PAGE: u16 = 100;

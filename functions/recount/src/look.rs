@@ -2,10 +2,11 @@
 
 use futures::StreamExt as _;
 use payments_boot::{Deadline, Retries, Stop};
-use payments_model::{BusinessDate, DayCounts, Status};
+use payments_model::{BusinessDate, Status};
 use payments_store::{DateCounters, DueRecount, Recounted, StoreError};
 
-use crate::Recount;
+use crate::function::Recount;
+use crate::seen::Seen;
 
 /// The most recounts of a date whose counters keep moving.
 const MAX_TRIES: u32 = 3;
@@ -21,20 +22,6 @@ pub(crate) enum Look {
     Moving(DateCounters),
     /// This many entries, or a counter, cannot be read.
     Unreadable(u64),
-}
-
-/// Counters that stood still, and the counts of the payments.
-#[derive(PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) counters: DateCounters,
-    pub(crate) recounted: DayCounts,
-}
-
-impl Seen {
-    /// Whether the counters equal the payments, without unparsed changes.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.counters.counts == self.recounted
-    }
 }
 
 /// Why a run ends before its last date.

@@ -11,7 +11,7 @@ use payments_model::redate::Action;
 use payments_model::{Actor, Amended, BusinessDate, HeadKey, PaymentId, REDATED, Shard, Status, Stays, causes};
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 
-use crate::Redate;
+use crate::function::Redate;
 use crate::judge::{Judged, Move, Run};
 use crate::outcome::RedateOutcome;
 

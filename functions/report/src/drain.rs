@@ -9,9 +9,11 @@ use payments_boot::{Deadline, Retries, Stop};
 use payments_model::{Outage as _, OutageKind, causes};
 use payments_store::{Marked, StoreError, expiry_of_reported};
 
+use crate::error::ReportError;
+use crate::function::Report;
+use crate::outcome::ReportOutcome;
 use crate::rows::{ReportedRow, RowReader};
 use crate::stored::Stored;
-use crate::{Report, ReportError, ReportOutcome};
 
 /// The payments removed at once.
 const AT_ONCE: usize = 32;

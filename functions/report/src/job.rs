@@ -5,9 +5,11 @@ use payments_boot::Deadline;
 use payments_store::{ReportCommit, ReportRun};
 
 use crate::attempt::{Attempt, AttemptFolder};
+use crate::error::ReportError;
+use crate::function::Report;
 use crate::gather::{ENTRIES_AT_ONCE, Gather, Gathered};
+use crate::outcome::ReportOutcome;
 use crate::retry::retried;
-use crate::{Report, ReportError, ReportOutcome};
 
 /// The most runs of one invocation. The answer names two files of each, of at most 80 characters: 80 KB
 /// of at most 6 MB.

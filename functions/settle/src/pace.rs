@@ -5,7 +5,7 @@ use futures::StreamExt as _;
 use payments_boot::{Deadline, Retries, Stop};
 use payments_model::OutageKind;
 
-use crate::Settle;
+use crate::function::Settle;
 use crate::message_end::MessageEnd;
 
 /// The most messages handled at once.

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::Result;
+use payments_machine::transaction_service::TransactionServiceSettings;
 use payments_model::{PaymentId, Settlement, Status};
 use scheduled_payments::{AccountFilter, Bank, DueFilter, Payment, PaymentOrder, TrailEntry};
 
 use super::script::{Order, Script};
-use crate::transaction_service::TransactionServiceSettings;
 
 /// How many payments a page has at most.
 const PAGE: u16 = 1_000;

@@ -2,14 +2,12 @@
 
 use anyhow::{Context as _, Result, ensure};
 use lambda_runtime::Context;
+use payments_bank::{Dependencies, Functions};
+use payments_machine::environment::CALENDARS;
+use payments_machine::{Function, Handlers as _, Stack};
 use payments_model::BusinessDate;
 use scheduled_payments::{Bank, DateRule, DueFilter, Payment, PaymentOrder};
 use serde_json::{Value, json};
-
-use crate::environment::CALENDARS;
-use crate::function::Function;
-use crate::functions::{Dependencies, Functions};
-use crate::stack::Stack;
 
 /// How many payments each date gets.
 const PAYMENTS: u64 = 20;
@@ -81,9 +79,9 @@ fn announce(stack: &Stack) -> Result<Functions> {
     let mut environment = stack.environment.clone();
     environment.calendars = format!("{CALENDARS},{CURRENCY}={CALENDAR}");
     let client = stack.client();
-    environment.functions(|function| {
+    Functions::within(&environment, |function| {
         let metrics = stack.metrics.of_function(function.as_str());
-        Ok(Dependencies { metrics, ..stack.dependencies(client.clone()) })
+        Ok(Dependencies { metrics, ..Dependencies::on(stack, client.clone()) })
     })
 }
 

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use flate2::read::GzDecoder;
 use lambda_runtime::Context;
+use payments_bank::Functions;
+use payments_machine::client::Client;
+use payments_machine::{Function, Handlers as _};
 use payments_model::{BusinessDate, ShardCount, Status};
 use payments_store::{DueRange, DueUntil, Store};
 use serde_json::{Value, json};
-
-use crate::client::Client;
-use crate::function::Function;
-use crate::functions::Functions;
 
 /// The state after the night.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,10 +8,9 @@ use std::ops::RangeInclusive;
 use anyhow::Result;
 use chrono::TimeDelta;
 use fastrand::Rng;
+use payments_machine::payload::DataKind;
 use payments_model::{BusinessDate, BusinessZone, IdempotencyKey, PaymentId, UtcSecond};
 use scheduled_payments::{Data, PaymentOrder, ScheduledFor};
-
-use crate::payload::DataKind;
 
 /// The minute of the day at which the feed begins: 01:00.
 pub(super) const FEED_BEGINS: u32 = 60;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use payments_machine::transaction_service::ServiceCounts;
+use payments_machine::triggers::{Counts, Took};
 use payments_model::{BusinessDate, BusinessZone, Status, UtcSecond};
 use serde_json::{Map, Number, Value, json};
 
@@ -12,8 +14,6 @@ use super::ingest::Amended;
 use super::night::Night;
 use super::receiver::Received;
 use super::write_units::{PHASES, WriteUnits, hundredths_each, number};
-use crate::transaction_service::ServiceCounts;
-use crate::triggers::{Counts, Took};
 
 /// The summary of a day and the night after it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,9 @@
 //! Write units by phase, and decimals of whole numbers.
 
 use payments_http::HttpFunction;
+use payments_machine::recorder::{Recorder, write_units};
+use payments_machine::{Function, Stack};
 use serde_json::Number;
-
-use crate::function::Function;
-use crate::recorder::{Recorder, write_units};
-use crate::stack::Stack;
 
 /// The phases that write: the name, the function, and the budget in write units of one payment of 8 KB. All payments share
 /// the counters, which have no budget and come last.

@@ -1,9 +1,9 @@
 //! A request for a code, parsed.
 
 use payments_http::{Scope, bounded};
+use payments_machine::environment::CONSOLE_CLIENT;
 
 use super::form::Form;
-use crate::token::CONSOLE_CLIENT;
 
 /// The longest text of a request that the page of a refusal shows, in bytes.
 const SHOWN: usize = 200;

@@ -8,11 +8,11 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use payments_machine::environment::{AUTHORIZE_PATH, CONSOLE_CLIENT};
 use sha2::{Digest as _, Sha256};
 
 use super::asked::Asked;
 use super::role::Role;
-use crate::token::{AUTHORIZE_PATH, CONSOLE_CLIENT};
 
 /// The style of both pages. The content security policy names its hash.
 const STYLE: &str = "

@@ -1,8 +1,9 @@
 //! What a person can be at the provider of one machine.
 
 use payments_http::Scope;
+use payments_machine::environment::CONSOLE_CLIENT;
 
-use crate::token::{CONSOLE_CLIENT, CONSOLE_LIFETIME, Grant};
+use crate::token::{CONSOLE_LIFETIME, Grant};
 
 /// What a person can be here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

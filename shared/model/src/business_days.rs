@@ -3,14 +3,14 @@
 //! A calendar belongs to a rail, such as T2. A bank maps its currencies to calendars; a currency without one has no
 //! closed dates. `docs/dates.md` has a table of examples.
 
-mod calendar_file;
-mod closed_days;
-mod compiled;
-mod cut_off;
-mod date_move;
-mod due;
-mod rule;
-mod settings;
+pub(crate) mod calendar_file;
+pub(crate) mod closed_days;
+pub(crate) mod compiled;
+pub(crate) mod cut_off;
+pub(crate) mod date_move;
+pub(crate) mod due;
+pub(crate) mod rule;
+pub(crate) mod settings;
 
 pub use calendar_file::CalendarFileError;
 pub use closed_days::{Calendar, ClosedDate};

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Currency, Money, Status};
+use crate::currency::Currency;
+use crate::money::Money;
+use crate::payment::transition::Status;
 
 /// How many statuses there are.
 const STATUSES: usize = Status::ALL.len();
@@ -112,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::MAX_AMOUNT_MINOR;
+    use crate::money::MAX_AMOUNT_MINOR;
 
     fn money(amount: i64, currency: &str) -> Money {
         Money { amount: amount.try_into().unwrap(), currency: currency.parse().unwrap() }

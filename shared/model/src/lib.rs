@@ -45,99 +45,67 @@
 //! | module | holds |
 //! |---|---|
 //! | [`account`] | account ids |
-//! | [`action`] | the ids of operators' actions |
-//! | [`actor`] | the actors of transitions |
-//! | [`amendment`] | amendments, and which details are in force |
+//! | [`actor`], [`public_actor`] | the actors of transitions, as items store them and as clients see them |
 //! | [`business_days`] | calendars of payment rails, date rules, cut-offs |
-//! | [`calendar`] | instants, business dates, the bank's time zone |
+//! | `calendar` | instants, business dates, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
-//! | [`currency`] | ISO 4217 currencies |
-//! | [`event_filter`] | which events an endpoint or a reader wants |
+//! | [`currency`], [`money`] | ISO 4217 currencies, amounts in minor units |
 //! | [`json_text`] | the client's own JSON |
 //! | [`kinds`](mod@kinds) | enums of kinds that are stored or sent |
-//! | [`log_event`] | events of the log |
-//! | [`money`] | amounts in minor units |
+//! | `log` | events of the log, and which of them an endpoint or a reader wants |
+//! | `operation` | what a recount and a redate are asked for, and the ids of operators' actions |
 //! | [`outage`] | failed calls to other services |
-//! | [`payment`] | instructions, details and heads |
-//! | [`payment_id`] | payment ids, idempotency keys, shards |
-//! | [`public_actor`] | the actors as clients see them |
-//! | [`recount`] | what a recount is asked for |
-//! | [`redate`] | what a redate is asked for |
+//! | `payment` | ids, instructions, details and heads, statuses and the transitions between them, settlements, amendments |
 //! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
-//! | [`settlement`] | settlements, transaction ids, failures with their codes |
-//! | [`slot`] | the keys of heads |
-//! | [`transition`] | statuses and the transitions between them |
 //! | [`webhook`] | endpoints of webhooks, their secrets and addresses |
 
-/// Implements `as_str` and `Display` for types that hold a text.
-macro_rules! as_text {
-    ($($text:ty),*) => {$(
-        impl $text {
-            /// The text.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl std::fmt::Display for $text {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    )*};
-}
+#[macro_use]
+mod as_text;
 
 pub mod account;
-pub mod action;
 pub mod actor;
-pub mod amendment;
 pub mod business_days;
-pub mod calendar;
+mod calendar;
 pub mod counts;
 pub mod currency;
-pub mod event_filter;
 pub mod json_text;
 pub mod kinds;
-pub mod log_event;
+mod log;
 pub mod money;
+mod operation;
 pub mod outage;
-pub mod payment;
-pub mod payment_id;
+mod payment;
 pub mod public_actor;
-pub mod recount;
-pub mod redate;
 pub mod reference;
 pub mod sequence_number;
-pub mod settlement;
-pub mod slot;
-pub mod transition;
 pub mod webhook;
 
 pub use account::AccountId;
-pub use action::{ActionId, ActionIdError};
 pub use actor::{Actor, ActorKind};
-pub use amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
 pub use business_days::{
     BusinessDays, Calendar, CalendarVersion, DateMove, DateRefusal, DateRule, Due, MoveReason, Stays,
 };
-pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond, zone_data_number, zone_data_version};
+pub use calendar::instant::{BusinessDate, CalendarError, UtcSecond, YEARS};
+pub use calendar::scheduled_for::ScheduledFor;
+pub use calendar::zone::{BusinessZone, zone_data_number, zone_data_version};
 pub use counts::DayCounts;
 pub use currency::Currency;
-pub use event_filter::{EventFields, EventFilter, PreviousFields};
 pub use json_text::JsonText;
-pub use log_event::{
-    EVENT_FORM, Epoch, EventKind, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent,
-    VersionBefore,
-};
+pub use log::event::{EVENT_FORM, Epoch, IrregularEvent, Logged, VersionBefore};
+pub use log::event_filter::{self, EventFields, EventFilter, PreviousFields};
+pub use log::kind::EventKind;
+pub use log::marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
+pub use operation::action::{ActionId, ActionIdError};
+pub use operation::{recount, redate};
 pub use outage::{Outage, OutageKind, causes};
-pub use payment::{Details, Head, Instruction, REDATED, TrailEntry};
-pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
+pub use payment::amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
+pub use payment::forms::{Details, Head, Instruction, MAX_TRAIL_ENTRIES, REDATED, TrailEntry};
+pub use payment::payment_id::{self, IdempotencyKey, PaymentId, Shard, ShardCount};
+pub use payment::settlement::{self, Failure, FailureCode, Settlement, TransactionId};
+pub use payment::slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
+pub use payment::transition::{Decision, Event, State, Status, Statuses, Transition};
 pub use public_actor::PublicActor;
 pub use reference::Reference;
 pub use sequence_number::SequenceNumber;
-pub use settlement::{Failure, FailureCode, Settlement, TransactionId};
-pub use slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
-pub use transition::{Decision, Event, State, Status, Statuses, Transition};

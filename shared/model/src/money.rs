@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::Currency;
+use crate::currency::Currency;
 
 /// The largest amount: the largest integer up to which a double has each, so that a client which reads
 /// JSON's numbers as doubles loses nothing. In pounds it is 90 trillion.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::actor::ActorError;
-use crate::{Actor, ActorKind};
+use crate::actor::{Actor, ActorKind};
 
 /// Who changed a payment, as clients see it. Only a client and its file have a name: which run or which operator it was is the bank's
 /// own business.

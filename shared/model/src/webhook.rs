@@ -19,8 +19,3 @@ pub use endpoint_id::{EndpointId, EndpointIdError};
 pub use endpoint_url::{EndpointUrl, EndpointUrlError, MAX_URL_CHARS};
 pub use message_id::{MessageId, MessageIdError};
 pub use secret::{EndpointSecret, MasterSecret, MasterSecretError, SecretGeneration};
-
-/// Whether ids of endpoints and messages may have this character.
-fn is_id_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
-}

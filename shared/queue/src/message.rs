@@ -10,8 +10,8 @@ use payments_model::money::AmountError;
 use payments_model::payment_id::PaymentIdError;
 use payments_model::settlement::TransactionIdError;
 use payments_model::{
-    AccountId, Currency, Details, DuePayment, Failure, Instruction, Money, PaymentId, Reference, Settlement, account,
-    calendar,
+    AccountId, CalendarError, Currency, Details, DuePayment, Failure, Instruction, Money, PaymentId, Reference,
+    Settlement, account,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -157,7 +157,7 @@ pub enum SettlementResultError {
     AccountId(#[source] account::AccountIdError),
     /// A malformed due time.
     #[error("dueAt")]
-    DueAt(#[source] calendar::CalendarError),
+    DueAt(#[source] CalendarError),
 }
 
 /// The JSON of a settlement result. Other fields are ignored.

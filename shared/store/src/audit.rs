@@ -13,12 +13,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::UtcSecond;
 use serde::{Deserialize, Serialize};
 
-use crate::attributes::Fault;
-use crate::audit_name::{ActionName, AuditMonth};
-use crate::error::failed;
-use crate::item::{item_key, key_of, text_of};
-use crate::key::{audit_outcome_sort, audit_partition, audit_sort, parse_audit_sort};
-use crate::{Item, Store, StoreError};
+use crate::error::{StoreError, failed};
+use crate::item::{Fault, Item, item_key, key_of, text_of};
+use crate::key::audit::{ActionName, AuditMonth, audit_outcome_sort, audit_partition, audit_sort, parse_audit_sort};
+use crate::store::Store;
 
 /// What an operator wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,9 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
-use crate::error::{failed, incomplete};
-use crate::{Item, Store, StoreError};
+use crate::error::{StoreError, failed, incomplete};
+use crate::item::Item;
+use crate::store::Store;
 
 /// The error of a write that can have a condition.
 pub(crate) trait ConditionalError: ProvideErrorMetadata + Error + Send + Sync + 'static {

@@ -5,13 +5,12 @@
 //! upper bound is the first instant or date *after* the range, and is never a key itself.
 
 use std::fmt;
-use std::str::FromStr;
 
-use payments_model::{
-    AccountId, AmendmentName, BusinessDate, DuePayment, Head, HeadKey, PaymentId, Place, Slot, Status, UtcSecond,
-};
+use payments_model::{AccountId, AmendmentName, Head, HeadKey, PaymentId, Place, Slot};
 
-use crate::audit_name::{ActionName, AuditMonth};
+pub(crate) mod audit;
+pub(crate) mod due;
+pub(crate) mod unreported;
 
 /// The sort key of a payment's first details.
 pub(crate) const DETAILS_SORT: &str = "DETAILS";
@@ -80,31 +79,6 @@ pub(crate) fn log_partition(what: impl fmt::Display) -> String {
 /// The partition key of all webhook endpoints: `WEBHOOK#ENDPOINTS`. Their sort key is their id. Before them is how many were created.
 pub(crate) fn webhook_partition(what: impl fmt::Display) -> String {
     format!("WEBHOOK#{what}")
-}
-
-/// The partition key of what operators did in a month: `AUDIT#<YYYY-MM>`.
-pub(crate) fn audit_partition(month: &AuditMonth) -> String {
-    format!("AUDIT#{month}")
-}
-
-/// The sort key of an action's intent: `<previewedAt>#<actionId>`.
-pub(crate) fn audit_sort(name: ActionName) -> String {
-    format!("{}#{}", name.previewed_at, name.id)
-}
-
-/// The sort key of an action's outcome, which follows that of its intent: `<previewedAt>#<actionId>#outcome`.
-pub(crate) fn audit_outcome_sort(name: ActionName) -> String {
-    format!("{}#outcome", audit_sort(name))
-}
-
-/// Parses [`audit_sort`] and [`audit_outcome_sort`]. Returns also whether it is that of an outcome.
-pub(crate) fn parse_audit_sort(text: &str) -> Result<(ActionName, bool), KeyError> {
-    let parse = || {
-        let (intent, is_outcome) = text.strip_suffix("#outcome").map_or((text, false), |intent| (intent, true));
-        let (at, id) = intent.split_once('#')?;
-        Some((ActionName { previewed_at: at.parse().ok()?, id: id.parse().ok()? }, is_outcome))
-    };
-    parse().ok_or_else(|| KeyError(text.to_owned(), "audit sort"))
 }
 
 /// The partition key of the counters of one lane: `COUNTS#<lane>`. Their sort key is the date.
@@ -187,137 +161,6 @@ pub(crate) fn parse_head_sort(text: &str) -> Result<Slot, KeyError> {
 /// Parses a head's partition key and sort key.
 pub fn parse_head_key(partition: &str, sort: &str) -> Result<HeadKey, KeyError> {
     Ok(HeadKey { account: parse_account_partition(partition)?, slot: parse_head_sort(sort)? })
-}
-
-/// The payment of a head with this key and this due key. If the due key cannot be read, or is another payment's, it counts
-/// as due as at first.
-pub(crate) fn due_payment(key: &HeadKey, due: &str) -> DuePayment {
-    let guessed = key.guessed_due();
-    match due.parse::<DueSort>() {
-        Ok(due) if due.payment_id == guessed.payment_id => DuePayment { due_at: due.due_at, ..guessed },
-        _ => guessed,
-    }
-}
-
-/// The sort key of the `due` index: `<STATUS>#<dueDate>#<dueAt>#<paymentId>`. Only within one status
-/// is its order that of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DueSort {
-    /// The payment's status.
-    pub status: Status,
-    /// The business date it falls due on.
-    pub due_date: BusinessDate,
-    /// When it falls due, which its head's slot does not say.
-    pub due_at: UtcSecond,
-    /// Which payment.
-    pub payment_id: PaymentId,
-}
-
-impl DueSort {
-    /// The due key of a head.
-    pub fn of(head: &Head) -> Self {
-        let Head { due_date, due_at, payment_id, .. } = *head;
-        Self { status: head.state.status(), due_date, due_at, payment_id }
-    }
-
-    /// The due key of the same payment in another status.
-    #[must_use]
-    pub fn in_status(self, status: Status) -> Self {
-        Self { status, ..self }
-    }
-
-    /// The lower bound of the keys of `status` on `date`.
-    pub fn start_of(status: Status, date: BusinessDate) -> String {
-        format!("{status}#{date}")
-    }
-
-    /// The upper bound of the keys of `status` on `date`.
-    pub fn end_of(status: Status, date: BusinessDate) -> String {
-        // "~" sorts after "#", so after every key of the date.
-        format!("{status}#{date}~")
-    }
-
-    /// The lower bound of the keys of `status`.
-    pub fn start_of_status(status: Status) -> String {
-        format!("{status}#")
-    }
-
-    /// The upper bound of the keys of `status` on `date` that are due until `at`, included.
-    pub fn end_at(status: Status, date: BusinessDate, at: UtcSecond) -> String {
-        // "~" sorts after "#", so after every key of the second.
-        format!("{status}#{date}#{at}~")
-    }
-
-    /// A text that sorts after this key and before every later one.
-    pub fn just_after(&self) -> String {
-        format!("{self}#")
-    }
-}
-
-impl fmt::Display for DueSort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}#{}#{}", self.status, self.due_date, self.due_at, self.payment_id)
-    }
-}
-
-impl FromStr for DueSort {
-    type Err = KeyError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parse = || {
-            let (status, rest) = text.split_once('#')?;
-            let (due_date, rest) = rest.split_once('#')?;
-            let (due_at, payment_id) = rest.split_once('#')?;
-            Some(Self {
-                status: status.parse().ok()?,
-                due_date: due_date.parse().ok()?,
-                due_at: due_at.parse().ok()?,
-                payment_id: payment_id.parse().ok()?,
-            })
-        };
-        parse().ok_or_else(|| KeyError(text.to_owned(), "due"))
-    }
-}
-
-/// The sort key of the `unreported` index: `<quarter-hour>#<settledAt>#<paymentId>`, with the
-/// quarter-hour of the settlement as `YYYYMMDDHHMM`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UnreportedSort {
-    /// When the payment was settled.
-    pub settled_at: UtcSecond,
-    /// Which payment.
-    pub payment_id: PaymentId,
-}
-
-impl UnreportedSort {
-    /// The encoded start of the quarter-hour of `at`.
-    pub fn quarter_hour(at: UtcSecond) -> String {
-        let encoded = at.to_string();
-        // Fixed width: 2026-12-01T09:47:12Z has its minutes at 14..16.
-        let minute: u8 = encoded.get(14..16).and_then(|minute| minute.parse().ok()).unwrap_or(0);
-        let digits: String = encoded.chars().take(14).filter(char::is_ascii_digit).collect();
-        format!("{digits}{:02}", minute - minute % 15)
-    }
-}
-
-impl fmt::Display for UnreportedSort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}#{}", Self::quarter_hour(self.settled_at), self.settled_at, self.payment_id)
-    }
-}
-
-impl FromStr for UnreportedSort {
-    type Err = KeyError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parse = || {
-            let (quarter, rest) = text.split_once('#')?;
-            let (settled_at, payment_id) = rest.split_once('#')?;
-            let key = Self { settled_at: settled_at.parse().ok()?, payment_id: payment_id.parse().ok()? };
-            (Self::quarter_hour(key.settled_at) == quarter).then_some(key)
-        };
-        parse().ok_or_else(|| KeyError(text.to_owned(), "unreported"))
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! The kinds of items in the tables, by their keys. Each has golden items in `tests/golden`.
 
-use crate::endpoint::{CREATED, ENDPOINTS};
-use crate::key::{DETAILS_SORT, LANES, parse_audit_sort, parse_details_sort, parse_head_key, parse_payment_partition};
-use crate::log::{CONSUMERS, HEAD, WEBHOOK};
-use crate::{checkpoint, repair, report_job};
+use crate::counters::{checkpoint, repair};
+use crate::key::audit::parse_audit_sort;
+use crate::key::{DETAILS_SORT, LANES, parse_details_sort, parse_head_key, parse_payment_partition};
+use crate::log::consumer::{CONSUMERS, WEBHOOK};
+use crate::log::head::HEAD;
+use crate::report::job;
+use crate::webhook::endpoint::{CREATED, ENDPOINTS};
 
 payments_model::kinds! {
     /// A kind of items. Whoever writes another one adds it here: in tests, a call that writes an item of no kind is denied.
@@ -57,7 +60,7 @@ impl ItemKind {
             "COUNTS" => rest.parse().is_ok_and(|lane: usize| lane < LANES).then_some(Self::Counter),
             "CHECKPOINT" => match rest {
                 checkpoint::CONSUMER => Some(Self::Checkpoint),
-                report_job::CONSUMER if sort == report_job::JOB => Some(Self::ReportRun),
+                job::CONSUMER if sort == job::JOB => Some(Self::ReportRun),
                 repair::CONSUMER => Some(Self::Finding),
                 _ => None,
             },

@@ -47,103 +47,62 @@
 //! | after a restore: the next date with payments, by shard | both tables' `due` | [`Store::next_due_date`] |
 //! | after a restore: all details, and only if the operator asks | `payment-history` | [`Store::all_details_page`] |
 
-mod account;
-mod archive;
-mod attributes;
 mod audit;
-mod audit_name;
-mod bounded;
-mod cancel;
-mod checkpoint;
 mod conditional;
-mod counted;
 mod counters;
-mod data;
-mod details_item;
-mod due;
-mod endpoint;
 mod error;
 mod frame;
-mod insert;
+mod index;
 mod item;
 pub mod key;
 mod kind;
 mod log;
-mod lookup;
-mod merge;
-mod recount;
-mod redate;
-mod repair;
-mod report_job;
-mod restored;
+mod payment;
+mod read;
+mod report;
+mod restore;
 pub mod schema;
-mod settlement;
 mod size;
-mod transaction;
-mod transition;
-mod unreported;
+mod store;
+mod webhook;
 
-use aws_sdk_dynamodb::Client;
-
-pub use account::{AccountFilter, AccountPage, AccountQuery, ListOrder};
-pub use archive::{Archived, EXPIRES_AT, KEPT_UNTIL, Removed, StoredHead};
-pub use attributes::Item;
 pub use audit::{AuditEntry, AuditIntent, AuditOutcome, AuditPage};
-pub use audit_name::{ActionName, AuditMonth, AuditMonthError};
-pub use bounded::CALL_TIMEOUT;
-pub use cancel::Cancelled;
-pub use checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
-pub use counted::{Counted, Uncountable, counted};
-pub use counters::DateCounters;
-pub use data::compress;
-pub use due::{DuePage, DueRange, DueRow, DueUntil};
-pub use endpoint::{CreateEndpoint, EndpointChoice, EndpointsCreated, MAX_ENDPOINTS, WebhookEndpoint};
+pub use counters::checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
+pub use counters::counted::{Counted, Uncountable, counted};
+pub use counters::date_counters::DateCounters;
+pub use counters::recount::{DueRecount, Recounted};
+pub use counters::repair::{Evidence, Repaired, StoredEvidence};
 pub use error::StoreError;
-pub use insert::{PutDetails, PutHead, details_excess};
-pub use key::{DueSort, UnreportedSort};
+pub use index::account::{AccountFilter, AccountPage, AccountQuery, ListOrder};
+pub use index::due::{DuePage, DueRange, DueRow, DueUntil};
+pub use item::Item;
+pub use key::audit::{ActionName, AuditMonth, AuditMonthError};
+pub use key::due::DueSort;
+pub use key::unreported::UnreportedSort;
 pub use kind::ItemKind;
-pub use log::{
-    BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, LOG_KEPT_FOR, LogEntry, LogHead, LogPage,
-    LogPosition, LogPositionError, LogRead, LogStage, MAX_SEGMENT_BYTES, Missed, MissedEvents, Progress, REMEMBERED,
-    SkippedEvent, WebhookCommit, WebhookState, first_lease, logged, segment_of,
-};
-pub use lookup::MAX_BATCH_GET;
-pub use recount::{DueRecount, Recounted};
-pub use redate::StoredDetails;
-pub use repair::{Evidence, Repaired, StoredEvidence};
-pub use report_job::{ReportCommit, ReportFile, ReportRun};
-pub use restored::{DetailsPage, EndedPage, PageEnd};
-pub use settlement::Decided;
+pub use log::consumer::first_lease;
+pub use log::epoch::LogStage;
+pub use log::head::{LOG_KEPT_FOR, LogHead, Missed};
+pub use log::image::logged;
+pub use log::position::{LogPosition, LogPositionError};
+pub use log::read::{LogEntry, LogPage, LogRead};
+pub use log::segment::{MAX_SEGMENT_BYTES, segment_of};
+pub use payment::archive::{Archived, Removed, StoredHead};
+pub use payment::cancel::Cancelled;
+pub use payment::data::compress;
+pub use payment::insert::{PutDetails, PutHead, details_excess};
+pub use payment::redate::StoredDetails;
+pub use payment::settlement::Decided;
+pub use payment::transition::Moved;
+pub use read::{CALL_TIMEOUT, MAX_BATCH_GET};
+pub use report::job::{ReportCommit, ReportFile, ReportRun};
+pub use report::unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
+pub use restore::pages::{DetailsPage, EndedPage, PageEnd};
+pub use schema::{EXPIRES_AT, KEPT_UNTIL};
 pub use size::{MAX_DETAILS_BYTES, OWN_DETAILS_BYTES, item_bytes};
-pub use transition::Moved;
-pub use unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
-
-/// The names of the tables.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableNames {
-    /// The hot table.
-    pub payments: String,
-    /// The long-term table.
-    pub history: String,
-    /// The log's table.
-    pub log: String,
-}
-
-/// The tables, through one client.
-#[derive(Debug, Clone)]
-pub struct Store {
-    client: Client,
-    tables: TableNames,
-}
-
-impl Store {
-    /// Creates a store of existing tables.
-    pub fn new(client: Client, tables: TableNames) -> Self {
-        Self { client, tables }
-    }
-
-    /// The names of the tables, for log lines about their items.
-    pub fn tables(&self) -> &TableNames {
-        &self.tables
-    }
-}
+pub use store::{Store, TableNames};
+pub use webhook::endpoint::{CreateEndpoint, EndpointChoice, EndpointsCreated, MAX_ENDPOINTS, WebhookEndpoint};
+pub use webhook::state::{
+    BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, MissedEvents, Progress, REMEMBERED, SkippedEvent,
+    WebhookCommit, WebhookState,
+};

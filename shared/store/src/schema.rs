@@ -10,9 +10,15 @@ use aws_sdk_dynamodb::types::{
     ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification, TimeToLiveStatus,
 };
 
-use crate::TableNames;
-use crate::archive::{EXPIRES_AT, KEPT_UNTIL};
 use crate::error::{StoreError, failed, incomplete};
+use crate::store::TableNames;
+
+/// The attribute with the time at which DynamoDB may delete an item of the hot table, in seconds since 1970.
+pub const EXPIRES_AT: &str = "expires_at";
+
+/// The attribute with the time at which DynamoDB may delete an item of the long-term table, in seconds since 1970. It is another one than the
+/// hot table's, and no copy of an item brings either along: a payment's record would be deleted with it.
+pub const KEPT_UNTIL: &str = "keptUntil";
 
 /// A key attribute and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::attributes::Item;
+use crate::item::Item;
 
 /// The largest details item with its data as it came, in bytes as DynamoDB counts them. It takes 8 write units.
 pub const MAX_DETAILS_BYTES: usize = 8_192;

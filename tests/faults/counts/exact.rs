@@ -4,9 +4,9 @@
 use std::cell::RefCell;
 
 use anyhow::{Context as _, Result};
+use payments_bank::Functions;
 use payments_delivery::Record;
-use payments_local::Fate;
-use payments_local::Functions;
+use payments_machine::Fate;
 use payments_month::Weakness;
 use proptest::collection::vec;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
-use payments_local::triggers::aggregator_settings;
+use payments_machine::triggers::aggregator_settings;
 use payments_month::attributes::{Key, key_of};
 use payments_month::counters::{self, Numbers};
 use payments_month::laws::Tables;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use http::Method;
 use payments_http::Route;
 use payments_http::routes::ROUTES;
-use payments_local::Environment;
+use payments_machine::Environment;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 

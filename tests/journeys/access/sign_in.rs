@@ -9,9 +9,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
 use form_urlencoded::{Serializer, parse};
 use payments_boot::Clock;
-use payments_local::operations::ReportLinks;
 use payments_local::token::Issuer;
 use payments_local::{Bank, Gateway};
+use payments_machine::links::ReportLinks;
 use payments_tests::World;
 use serde_json::{Value, json};
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_local::operations::ReportLinks;
-use payments_local::token::{AUDIENCE, Issuer};
+use payments_local::token::Issuer;
 use payments_local::{Bank, Gateway, Options, System, welcome};
+use payments_machine::environment::AUDIENCE;
+use payments_machine::links::ReportLinks;
 use payments_tests::World;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_alarms::{Metric, Resources, Sample, Samples};
 use payments_local::demo::{self, Minute, Progress, Settings};
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use payments_queue::Queue;
 use payments_tests::template;
 use tokio::sync::OnceCell;

@@ -11,7 +11,7 @@ use http::Method;
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
 use payments_alarms::Sample;
-use payments_local::Dependencies;
+use payments_bank::Dependencies;
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
 use payments_store::{EndpointChoice, Item};

@@ -1,7 +1,8 @@
 //! A retried amendment whose first try ended between its writes: its date was decided then, and details never change.
 
 use anyhow::{Result, ensure};
-use payments_local::{Environment, Fate, Recorder};
+use payments_bank::Functions;
+use payments_machine::{Environment, Fate, Recorder};
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ async fn retried(order_of_change: &Value, (calendar, first): (&str, &str), again
     let mut environment = world.environment.clone();
     rail(&mut environment, calendar);
     let dependencies = world.dependencies_over(&recorder).await;
-    let crashing = environment.functions(|_| Ok(dependencies.clone()))?;
+    let crashing = Functions::within(&environment, |_| Ok(dependencies.clone()))?;
     let crashed = world.send_to(&crashing, Ask::amend("tenant", &id, ("change", 1), order_of_change)).await?;
     ensure!(crashed.status >= 500, "{crashed}");
     world.set_clock(again)?;

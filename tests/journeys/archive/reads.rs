@@ -1,7 +1,7 @@
 //! Reads of a payment while it is archived, and afterwards: one answer, whichever table it is in.
 
 use anyhow::{Context as _, Result};
-use payments_local::{Fate, Recorder};
+use payments_machine::{Fate, Recorder};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ async fn a_payment_is_shown_once_and_the_same_in_either_table() -> Result<()> {
     assert_eq!(hot[1].1.payments()[0]["data"], "rent", "{}", hot[1].1);
 
     // Stopped between put and delete: the payment is in both tables.
-    let no_removals = |call: &payments_local::Call| match call.operation.as_str() {
+    let no_removals = |call: &payments_machine::Call| match call.operation.as_str() {
         "DeleteItem" => Fate::LoseRequest,
         _ => Fate::Pass,
     };

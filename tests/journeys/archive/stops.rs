@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Lookup};
-use payments_local::{Call, Fate, Recorder};
+use payments_machine::{Call, Fate, Recorder};
 use payments_model::HeadKey;
 use payments_store::key::parse_head_key;
 use payments_store::{Archived, Item, Removed, Store, StoredHead};

@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
-use payments_local::{Fate, Functions, Recorder};
+use payments_bank::Functions;
+use payments_machine::{Fate, Recorder};
 use payments_model::{Event, PaymentId};
 use payments_store::{AuditEntry, AuditMonth};
 use payments_tests::given::move_on;

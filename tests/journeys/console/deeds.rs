@@ -1,7 +1,7 @@
 //! What operators do with webhook endpoints in the console: as the API does it, once, and in the audit trail.
 
 use anyhow::{Context as _, Result, ensure};
-use payments_local::Fate;
+use payments_machine::Fate;
 use payments_model::webhook::EndpointId;
 use payments_store::WebhookState;
 use payments_tests::given::{HORIZON_DAYS, prepare};

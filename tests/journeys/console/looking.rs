@@ -8,8 +8,8 @@ use chrono::DateTime;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 use payments_boot::Clock;
-use payments_local::operations::REPORTS_PATH;
 use payments_local::{Bank, Gateway};
+use payments_machine::links::REPORTS_PATH;
 use payments_tests::World;
 use serde_json::json;
 

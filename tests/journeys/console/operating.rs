@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use async_trait::async_trait;
 use console::{BankQueue, MoveBack, OperationError, Operations, QueueState, ReportFile, SampledMessage, Startable};
 use lambda_runtime::Context;
-use payments_local::operations::OneMachine;
-use payments_local::triggers::SCHEDULES;
-use payments_local::{Dependencies, Fate, Function, Functions, Recorder};
+use payments_bank::{Dependencies, Functions, OneMachine};
+use payments_machine::triggers::SCHEDULES;
+use payments_machine::{Fate, Function, Handlers as _, Recorder};
 use payments_model::OutageKind;
 use payments_tests::{CrashPoints, Way, World, note_case};
 use serde_json::Value;
@@ -93,7 +93,7 @@ fn a_start_has_the_input_of_a_schedule() -> Result<()> {
     // These two have no schedule: an operator names their dates.
     for (name, fields, function, input) in STARTS.into_iter().filter(|(_, fields, ..)| fields.is_empty()) {
         let input: Value = serde_json::from_str(input)?;
-        let is_same = |spec: &payments_local::triggers::ScheduleSpec| {
+        let is_same = |spec: &payments_machine::triggers::ScheduleSpec| {
             spec.function == function && serde_json::from_str::<Value>(spec.input).is_ok_and(|known| known == input)
         };
         assert!(SCHEDULES.iter().any(is_same), "{name}: {fields:?}");

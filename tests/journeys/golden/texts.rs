@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_http::{AccountCursor, CursorKind, DueCursor, Problem};
-use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
+use payments_machine::transaction_service::{TransactionService, TransactionServiceSettings};
 use payments_model::{
     Actor, Amended, AmendmentId, Details, Epoch, Event, EventFields, EventKind, GapEvent, Head, Instruction,
     IrregularEvent, JsonText, LogRestoredEvent, Logged, Money, PaymentId, PaymentRestoredEvent, Place, Settlement,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
-use payments_local::interceptor::{Call, Fate, Interceptor, Process, client_over};
+use payments_machine::interceptor::{Call, Fate, Interceptor, Process, client_over};
 use payments_tests::{CrashPoint, CrashPoints, World, note_case};
 use tokio::sync::Notify;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_sdk_dynamodb::Client;
-use payments_local::Function;
-use payments_local::interceptor::{Fate, Interceptor, client_over};
+use payments_machine::Function;
+use payments_machine::interceptor::{Fate, Interceptor, client_over};
 use payments_store::{Store, segment_of};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Bus, Counting, CrashPoints, Way, with_role};

@@ -2,8 +2,8 @@
 
 use aws_sdk_dynamodb::Client;
 use object_store::PutMode;
-use payments_local::Function;
-use payments_local::interceptor::Fate;
+use payments_machine::interceptor::Fate;
+use payments_machine::{Function, Handlers as _};
 use payments_month::journal::journaled;
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;

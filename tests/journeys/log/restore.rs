@@ -1,6 +1,6 @@
 //! Readers of the log learn what a restore took back, whenever the operator's steps are interrupted.
 
-use payments_local::Fate;
+use payments_machine::Fate;
 use payments_restore::{Restored, begin, begin_restored, finish};
 use payments_store::{Item, Missed, Store};
 use payments_tests::{Counting, CrashPoints, Way};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_dynamodb::Client;
 use payments_boot::Clock;
-use payments_local::Function;
-use payments_local::interceptor::{Fate, Interceptor, client_over};
+use payments_machine::Function;
+use payments_machine::interceptor::{Fate, Interceptor, client_over};
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_store::{CreateEndpoint, EndpointChoice, Store, WebhookState};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context as _, Result};
-use payments_local::Call;
+use payments_machine::Call;
 use payments_tests::given::ACCOUNT;
 use payments_tests::tables::{number, text};
 use payments_tests::{Counting, World};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
-use payments_local::{Call, Fate, Recorder};
+use payments_machine::{Call, Fate, Recorder};
 use payments_tests::World;
 use payments_tests::given::{HORIZON_DAYS, prepare};
 use payments_tests::tables::{key_of, text};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use chrono::DateTime;
-use payments_local::{Call, Fate, Recorder};
+use payments_machine::{Call, Fate, Recorder};
 use payments_model::zone_data_number;
 use recount::RecountOutcome;
 

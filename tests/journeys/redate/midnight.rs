@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
-use payments_local::{Fate, Recorder};
+use payments_machine::{Fate, Recorder};
 use payments_tests::tables::NO_DEADLINE;
 use serde_json::json;
 

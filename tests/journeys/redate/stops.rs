@@ -1,7 +1,7 @@
 //! How a redate ends before its last payment, and that repeating it goes on.
 
 use anyhow::Result;
-use payments_local::{Call, Fate, Recorder};
+use payments_machine::{Call, Fate, Recorder};
 use payments_tests::tables::NO_DEADLINE;
 use serde_json::json;
 

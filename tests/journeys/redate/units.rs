@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use fastrand::Rng;
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use serde_json::json;
 
 use super::Announced;

@@ -10,7 +10,7 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
-use payments_local::Fate;
+use payments_machine::Fate;
 use tokio::sync::Barrier;
 
 /// Decides on a call by its operation, and the file that it is about.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use payments_local::Dependencies;
-use payments_local::{Call, Fate, Recorder};
+use payments_bank::Dependencies;
+use payments_machine::{Call, Fate, Recorder};
 use payments_tests::World;
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use futures::TryStreamExt as _;
 use lambda_runtime::LambdaEvent;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use payments_local::Functions;
+use payments_bank::Functions;
 use payments_store::Item;
 use payments_tests::World;
 use payments_tests::tables::{context, number};

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
-use payments_local::Dependencies;
-use payments_local::interceptor::{Answer, Next, read_whole, respond};
-use payments_local::{Call, Functions, Interceptor};
+use payments_bank::{Dependencies, Functions};
+use payments_machine::interceptor::{Answer, Next, read_whole, respond};
+use payments_machine::{Call, Interceptor};
 use payments_store::Store;
 use payments_tests::World;
 use serde_json::json;

@@ -1,44 +1,38 @@
-//! The two backends of a simulation: an engine behind the throttle, and a model that only counts.
-//!
-//! The model takes seconds for a million payments. What a write costs was measured on the engine.
+//! What each write of a payment costs, and whom: measured on an engine behind the throttle.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use payments_boot::dynamodb_at;
-use payments_local::Engine;
-use payments_local::payload::DataKind;
-use payments_model::{PaymentId, ShardCount};
+use payments_machine::Engine;
+use payments_machine::payload::DataKind;
+use payments_model::ShardCount;
 use tokio::runtime::Runtime;
 
 use crate::buckets::{Buckets, Name, Placement, UnitKind};
 use crate::day::{Costs, PlaceCost};
 use crate::design::{Design, Tables};
-use crate::feed::Backend;
-use crate::life::{Accounts, DAY, Data, Payment, Write, account_name, payment_id};
+use crate::life::{ACCOUNTS, DAY, Data, Payment, Write, payment_id};
 use crate::throttle::{Charge, Throttle};
 
 /// The payments of the feed.
 pub(crate) const PAYMENTS: u32 = 1_000_000;
 
-/// A case to simulate, with its expected result.
+/// The payments of this project's design, and where its keys are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scenario {
-    pub(crate) title: &'static str,
-    pub(crate) design: Design,
-    pub(crate) shards: &'static str,
-    pub(crate) accounts: Accounts,
     pub(crate) placement: Placement,
     /// What the data looks like. The payments are as large as permitted.
     pub(crate) kind: DataKind,
-    /// Whether the feed alone is fast enough, and with sweep and settlement.
-    pub(crate) passes: [bool; 2],
-    /// The place and the key of the limit, if it is a key's, and the units a second that would be necessary.
-    pub(crate) limit: Option<(&'static str, Option<&'static str>, u64)>,
 }
+
+/// What nothing compresses, and the kindest placement.
+pub(crate) const OURS: Scenario = Scenario { placement: Placement::Apart, kind: DataKind::Incompressible };
+
+/// The shards of the tables that are measured.
+const SHARDS: &str = "10";
 
 /// Returns data that makes a payment of a design 8 KB, before compression. The shard is not 0, whose number takes a byte
 /// less.
@@ -48,25 +42,16 @@ pub(crate) fn largest_data(design: Design, kind: DataKind) -> Result<Data> {
     let large = payments.find(|payment| payment.as_ref().map_or(true, |payment| payment.details.shard.get() > 0));
     let large = large.context("all are of shard 0")??;
     let excess = match design {
-        Design::Other(layout) if layout.whole => layout.excess(&large)?,
-        _ => payments_store::details_excess(&large.details).unwrap_or(0),
+        Design::Other(layout) => layout.excess(&large)?,
+        Design::Ours => payments_store::details_excess(&large.details).unwrap_or(0),
     };
     Ok(Data { bytes: data.bytes - excess, ..data })
 }
 
 impl Scenario {
-    fn shard_count(&self) -> Result<ShardCount> {
-        Ok(self.shards.parse()?)
-    }
-
     /// Returns the shard of a payment.
-    pub(crate) fn shard_of(&self, n: u32) -> Result<usize> {
-        let id = payment_id(n % self.accounts.count(PAYMENTS), n)?;
-        Ok(usize::from(id.shard(self.shard_count()?).get()))
-    }
-
-    pub(crate) fn payment(&self, n: u32, data: Data) -> Result<Payment> {
-        Payment::new(n % self.accounts.count(PAYMENTS), n, self.shard_count()?, data)
+    pub(crate) fn shard_of(n: u32) -> Result<usize> {
+        Ok(usize::from(payment_id(n % ACCOUNTS, n)?.shard(SHARDS.parse()?).get()))
     }
 }
 
@@ -75,7 +60,6 @@ pub(crate) struct Throttled {
     runtime: Runtime,
     tables: Tables,
     throttle: Throttle,
-    scenario: Scenario,
     data: Data,
     /// The buckets that throttled something. Their places are their numbers.
     pub(crate) empty: Vec<Name>,
@@ -85,17 +69,17 @@ pub(crate) struct Throttled {
 impl Throttled {
     pub(crate) fn open(scenario: &Scenario) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let throttle = Throttle::new(scenario.design.indexes(), Buckets::new(scenario.placement));
+        let throttle = Throttle::new(Design::Ours.indexes(), Buckets::new(scenario.placement));
         let (engine, tables) = runtime.block_on(async {
             let engine = Engine::start(0, None).await?;
             let client = dynamodb_at(&engine.url(), "local");
             let config = client.config().to_builder().http_client(throttle.interceptor());
             // A throttled write waits for a later second of the simulation instead.
             let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
-            anyhow::Ok((engine, scenario.design.create(client).await?))
+            anyhow::Ok((engine, Design::Ours.create(client).await?))
         })?;
-        let data = largest_data(scenario.design, scenario.kind)?;
-        Ok(Self { runtime, tables, throttle, scenario: *scenario, data, empty: Vec::new(), _engine: engine })
+        let data = largest_data(Design::Ours, scenario.kind)?;
+        Ok(Self { runtime, tables, throttle, data, empty: Vec::new(), _engine: engine })
     }
 }
 
@@ -103,7 +87,7 @@ impl Throttled {
     /// Tries a write without the read before it. Returns the bucket that throttles it.
     pub(crate) fn try_write(&mut self, payment: u32, write: Write, second: u64) -> Result<Option<usize>> {
         self.throttle.set_second(second);
-        let payment = self.scenario.payment(payment, self.data)?;
+        let payment = payment_of(payment, self.data)?;
         let done = self.runtime.block_on(self.tables.write(&payment, write));
         self.rejection(done)
     }
@@ -119,16 +103,6 @@ impl Throttled {
             self.empty.push(name);
             self.empty.len() - 1
         })))
-    }
-}
-
-impl Backend for Throttled {
-    fn attempt(&mut self, payment: u32, write: usize, second: u64) -> Result<Option<usize>> {
-        self.throttle.set_second(second);
-        let payment = self.scenario.payment(payment, self.data)?;
-        let (write, _) = self.scenario.design.writes()[write];
-        let done = self.runtime.block_on(self.tables.read_and_write(&payment, write));
-        self.rejection(done)
     }
 }
 
@@ -170,10 +144,9 @@ impl Cost {
     }
 }
 
-/// Measures the charges of the writes that a scenario's design has.
-pub(crate) fn measure(scenario: &Scenario) -> Result<Vec<Vec<Cost>>> {
-    let writes: Vec<Write> = scenario.design.writes().iter().map(|(write, _)| *write).collect();
-    measure_all(scenario, &writes)
+/// Returns the payment of this number.
+fn payment_of(n: u32, data: Data) -> Result<Payment> {
+    Payment::new(n % ACCOUNTS, n, SHARDS.parse()?, data)
 }
 
 /// Measures the write units of these writes.
@@ -202,13 +175,13 @@ pub(crate) fn units_of_an_account(scenario: &Scenario, writes: &[Write]) -> Resu
 
 /// Measures the charges of writes, with a sample of a scenario's payments on an engine.
 fn measure_all(scenario: &Scenario, writes: &[Write]) -> Result<Vec<Vec<Cost>>> {
-    let Throttled { runtime, tables, throttle, scenario, data, .. } =
+    let Throttled { runtime, tables, throttle, data, .. } =
         &Throttled::open(&Scenario { placement: Placement::Apart, ..*scenario })?;
-    let (shards, mut measured) = (scenario.shard_count()?, None::<Vec<Vec<Cost>>>);
+    let (shards, mut measured) = (SHARDS.parse()?, None::<Vec<Vec<Cost>>>);
     // Far apart, so that shards and accounts differ.
     for (second, n) in (0..PAYMENTS).step_by(83_333).enumerate() {
         throttle.set_second(u64::try_from(second)?);
-        let payment = scenario.payment(n, *data)?;
+        let payment = payment_of(n, *data)?;
         let cost = |&write| -> Result<Vec<Cost>> {
             drop(throttle.take_charges());
             runtime.block_on(tables.read_and_write(&payment, write))?;
@@ -221,78 +194,12 @@ fn measure_all(scenario: &Scenario, writes: &[Write]) -> Result<Vec<Vec<Cost>>> 
     measured.context("no payments")
 }
 
-/// The buckets that a cost is charged to.
-#[derive(Debug, Clone)]
-enum Charged {
-    One(usize),
-    ByAccount(Arc<[usize]>),
-    ByShard(Arc<[usize]>),
-}
-
-impl Charged {
-    fn number(&self, account: usize, shard: usize) -> usize {
-        match self {
-            Self::One(number) => *number,
-            Self::ByAccount(numbers) => numbers[account],
-            Self::ByShard(numbers) => numbers[shard],
-        }
-    }
-}
-
-/// A model that only counts.
-#[derive(Debug, Clone)]
-pub(crate) struct Model {
-    pub(crate) buckets: Buckets,
-    writes: Vec<Vec<(Charged, u64)>>,
-    shards: Arc<[u16]>,
-    accounts: u32,
-}
-
-impl Model {
-    /// Creates a model of a scenario's first payments, in which writes cost what was measured.
-    pub(crate) fn of(scenario: &Scenario, measured: &[Vec<Cost>], ids: &[PaymentId]) -> Result<Self> {
-        let (mut buckets, count) = (Buckets::new(scenario.placement), scenario.shard_count()?);
-        let accounts = scenario.accounts.count(PAYMENTS);
-        let mut by_account: HashMap<(&str, UnitKind), Arc<[usize]>> = HashMap::new();
-        let mut writes = vec![Vec::new(); measured.len()];
-        for (write, cost) in measured.iter().enumerate().flat_map(|(n, costs)| costs.iter().map(move |cost| (n, cost)))
-        {
-            let mut number = |key: String| buckets.number(Name { place: cost.place.clone(), key, kind: cost.kind });
-            let charged = match cost.key {
-                // A few units of 1,000: it is never empty.
-                KeyKind::Payment => continue,
-                KeyKind::Account => {
-                    let keys = by_account.entry((&cost.place, cost.kind));
-                    let all = || (0..accounts).map(|n| number(format!("ACCT#{}", account_name(n)))).collect();
-                    Charged::ByAccount(Arc::clone(keys.or_insert_with(all)))
-                }
-                KeyKind::Shard => Charged::ByShard((0..count.get()).map(|n| number(n.to_string())).collect()),
-                KeyKind::Date => Charged::One(number(DAY.to_owned())),
-            };
-            writes[write].push((charged, cost.half_units));
-        }
-        let shards = ids.iter().map(|id| id.shard(count).get()).collect();
-        Ok(Self { buckets, writes, shards, accounts })
-    }
-}
-
-impl Backend for Model {
-    fn attempt(&mut self, payment: u32, write: usize, second: u64) -> Result<Option<usize>> {
-        let account = usize::try_from(payment % self.accounts)?;
-        let shard = usize::from(self.shards[usize::try_from(payment)?]);
-        let Self { buckets, writes, .. } = self;
-        let mut numbers = writes[write].iter().map(|(charged, _)| charged.number(account, shard));
-        if let Some(empty) = numbers.find(|&number| buckets.is_empty(number, second)) {
-            return Ok(Some(empty));
-        }
-        for (charged, half_units) in &writes[write] {
-            buckets.charge(charged.number(account, shard), *half_units);
-        }
-        Ok(None)
-    }
-}
-
-/// Returns the ids of a feed's first payments. With one account the ids would be others, spread as evenly.
-pub(crate) fn ids(payments: u32) -> Result<Vec<PaymentId>> {
-    (0..payments).map(|n| payment_id(n % Accounts::Many.count(PAYMENTS), n)).collect()
+/// The heads of an account are one partition key in each table.
+#[test]
+fn one_account_is_limited_by_the_writes_of_its_heads() -> Result<()> {
+    const LIFE: [Write; 6] =
+        [Write::Details, Write::Head, Write::Pending, Write::Decided, Write::Followed, Write::Reported];
+    let lives = |writes: &[Write]| -> Result<u64> { Ok(1_000 / units_of_an_account(&OURS, writes)?) };
+    assert_eq!((lives(&LIFE[..2])?, lives(&LIFE[..5])?, lives(&LIFE)?), (1_000, 333, 250));
+    Ok(())
 }

@@ -44,7 +44,6 @@ struct Bucket {
     rate: i64,
     left: i64,
     second: u64,
-    spent: u64,
 }
 
 impl Bucket {
@@ -89,7 +88,7 @@ impl Buckets {
         let units = if name.kind == UnitKind::Write { WRITES } else { READS };
         let rate = i64::try_from(2 * units).unwrap_or(i64::MAX);
         self.numbers.insert(name.clone(), self.buckets.len());
-        self.buckets.push(Bucket { name, rate, left: rate, second: 0, spent: 0 });
+        self.buckets.push(Bucket { name, rate, left: rate, second: 0 });
         self.buckets.len() - 1
     }
 
@@ -104,18 +103,10 @@ impl Buckets {
     pub(crate) fn charge(&mut self, number: usize, half_units: u64) {
         let bucket = &mut self.buckets[number];
         bucket.left = bucket.left.saturating_sub_unsigned(half_units);
-        bucket.spent += half_units;
     }
 
     pub(crate) fn name(&self, number: usize) -> &Name {
         &self.buckets[number].name
-    }
-
-    /// Returns the partition key with the most writes, and its write units.
-    pub(crate) fn hottest_key(&self) -> Option<(&Name, u64)> {
-        let of_writes = |bucket: &&Bucket| bucket.name.kind == UnitKind::Write;
-        let hottest = self.buckets.iter().filter(of_writes).max_by_key(|bucket| bucket.spent);
-        hottest.map(|bucket| (&bucket.name, bucket.spent / 2))
     }
 }
 
@@ -153,7 +144,6 @@ mod tests {
         assert_eq!(accepted(&mut buckets, number, 1, 9..10), [1_000]);
         // What is overdrawn is missing in the next second: 1,000 is 62.5 times 16.
         assert_eq!(accepted(&mut buckets, number, 16, 10..14), [63, 62, 63, 62]);
-        assert_eq!(buckets.hottest_key().map(|(name, _)| name.clone()), Some(name("k")));
     }
 
     #[test]

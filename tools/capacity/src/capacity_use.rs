@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use payments_boot::dynamodb_at;
-use payments_local::interceptor::client_over;
-use payments_local::payload::DataKind;
-use payments_local::{Engine, Recorder};
+use payments_machine::interceptor::client_over;
+use payments_machine::payload::DataKind;
+use payments_machine::{Engine, Recorder};
 use payments_model::Reference;
 
 use crate::backends::largest_data;

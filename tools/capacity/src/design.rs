@@ -50,16 +50,6 @@ impl Design {
         }
     }
 
-    /// Returns the writes of a life until the payment is settled, and how many seconds each is after the one before.
-    pub(crate) fn writes(self) -> &'static [(Write, u64)] {
-        match self {
-            Self::Other(Layout { whole: true, .. }) => &[(Write::Head, 0), (Write::Pending, 1), (Write::Settled, 1)],
-            _ => {
-                &[(Write::Details, 0), (Write::Head, 0), (Write::Pending, 1), (Write::Decided, 1), (Write::Followed, 0)]
-            }
-        }
-    }
-
     /// Creates the tables.
     pub(crate) async fn create(self, client: Client) -> Result<Tables> {
         let names = self.names();
@@ -116,7 +106,7 @@ impl Tables {
         let (store, details) = (self.store(), &payment.details);
         let key = payment.key();
         let changed = match (self.design, write) {
-            (Design::Other(layout), write) if layout.whole || write != Write::Details => {
+            (Design::Other(layout), write) => {
                 return layout.write(&self.client, &self.names, payment, write).await;
             }
             (_, Write::Details) => store.put_details(details).await? == PutDetails::Created,

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use fastrand::Rng;
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use payments_model::{
     Actor, Details, Event, Failure, Head, HeadKey, Instruction, JsonText, Money, PaymentId, Settlement, ShardCount,
     TrailEntry, Transition,
@@ -19,8 +19,8 @@ pub(crate) const EXPIRES: &str = "2026-11-22T01:00:00Z";
 /// The due date.
 pub(crate) const DAY: &str = "2026-11-20";
 
-/// The average number of payments of an account.
-const PAYMENTS_PER_ACCOUNT: u32 = 25;
+/// The accounts that pay: one for each 25 payments of a million.
+pub(crate) const ACCOUNTS: u32 = 40_000;
 
 /// A write of a payment's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,21 +78,6 @@ impl Write {
             Self::ArchivePut => &[Read::Archived],
             _ => &[],
         }
-    }
-}
-
-/// The accounts that pay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Accounts {
-    /// One for each 25 payments of the million.
-    Many,
-    /// One for all payments.
-    One,
-}
-
-impl Accounts {
-    pub(crate) fn count(self, payments: u32) -> u32 {
-        if self == Self::One { 1 } else { (payments / PAYMENTS_PER_ACCOUNT).max(1) }
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result, ensure};
 use commits::{HEAD, Load, Log, MILLISECOND, Outcome, PARTITION, SECOND, SECONDS};
 use payments_boot::dynamodb_at;
-use payments_local::{Engine, Recorder};
+use payments_machine::{Engine, Recorder};
 use payments_store::{Committed, LogHead, Store};
 use segments::{AT, BATCH, Kind, Segments};
 

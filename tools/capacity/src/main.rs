@@ -8,8 +8,6 @@ mod creates;
 mod day;
 mod design;
 mod document;
-mod feed;
-mod keys;
 mod life;
 mod log;
 mod measured;

@@ -1,7 +1,7 @@
 //! What a page of payments uses in a design, as the engine reports it, and what is kept of them in the end.
 
 use anyhow::{Result, ensure};
-use payments_local::Recorder;
+use payments_machine::Recorder;
 use payments_store::item_bytes;
 
 use crate::design::Tables;

@@ -1,4 +1,4 @@
-//! Other designs for the same payments, as small as possible: a whole item of up to 8 KB, an index by shard or by date.
+//! Other designs for the same payments, as small as possible: a whole item of up to 8 KB, an index by shard.
 //!
 //! They can do what this project's design does, as cheaply as they can: their data are compressed in the same way, an
 //! idempotency record is one small item, a report marks a payment with one write that also lets its item expire, and
@@ -12,22 +12,18 @@ use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use payments_model::{Head, Status};
 use payments_store::key::{account_partition, head_sort};
-use payments_store::schema::{DUE, Index, KeyAttribute, TRANSACTION, Table, UNREPORTED, create_table};
+use payments_store::schema::{DUE, Index, TRANSACTION, Table, UNREPORTED, create_table};
 use payments_store::{DueSort, Item, TableNames, UnreportedSort, compress, item_bytes};
 
-use crate::life::{CREATED, DAY, PENDING, Payment, Read, SETTLED, Write};
+use crate::life::{CREATED, PENDING, Payment, Read, SETTLED, Write};
 
 /// A design.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     /// The name of the hot table.
     pub(crate) name: &'static str,
-    /// Whether the item that changes has the data. Otherwise there are details, as in this project's design.
-    pub(crate) whole: bool,
     /// The attributes that the index by status holds besides keys.
     includes: &'static [&'static str],
-    /// Whether the partition key of the index is the date, not the shard.
-    by_date: bool,
 }
 
 /// All attributes besides keys.
@@ -48,13 +44,10 @@ const ALL: &[&str] = &[
 ];
 
 /// The whole item, and an index of everything by shard, with the status in its sort key.
-pub(crate) const TEXTBOOK: Layout = Layout { name: "textbook", whole: true, includes: ALL, by_date: false };
+pub(crate) const TEXTBOOK: Layout = Layout { name: "textbook", includes: ALL };
 
 /// The same with an index of keys only.
-pub(crate) const KEYS_ONLY: Layout = Layout { name: "keys-only", whole: true, includes: &[], by_date: false };
-
-/// The two items of this project's design, with an index by date.
-pub(crate) const BY_DATE: Layout = Layout { name: "by-date", whole: false, includes: DUE.includes, by_date: true };
+pub(crate) const KEYS_ONLY: Layout = Layout { name: "keys-only", includes: &[] };
 
 /// The maximum size of a whole item.
 const MAX_BYTES: usize = 8_192;
@@ -66,8 +59,7 @@ fn text(text: &str) -> AttributeValue {
 impl Layout {
     /// Returns the index by status.
     pub(crate) fn due(&self) -> Index {
-        let partition = if self.by_date { KeyAttribute::Text("dueDate") } else { DUE.partition };
-        Index { partition, includes: self.includes, ..DUE }
+        Index { includes: self.includes, ..DUE }
     }
 
     /// Returns the indexes of the hot table.
@@ -125,10 +117,7 @@ impl Layout {
         set("scheduledFor", text(&order.scheduled_for.to_string()));
         set("createdAt", text(CREATED));
         set("updatedAt", text(CREATED));
-        if self.by_date {
-            set("dueDate", text(DAY));
-        }
-        if let (true, Some(data)) = (self.whole, &order.data) {
+        if let Some(data) = &order.data {
             set("data", text(data.as_str()));
         }
         match status {
@@ -254,10 +243,9 @@ impl Layout {
     /// Reads a page of an index, which must have all of these payments.
     async fn page_of(&self, query: QueryFluentBuilder, payments: &[Payment]) -> Result<()> {
         let shard = payments.first().map_or(0, |payment| payment.details.shard.get());
-        let partition = if self.by_date { text(DAY) } else { AttributeValue::N(shard.to_string()) };
         let query = query
             .expression_attribute_names("#partition", self.due().partition.name())
-            .expression_attribute_values(":partition", partition)
+            .expression_attribute_values(":partition", AttributeValue::N(shard.to_string()))
             .limit(i32::try_from(payments.len())?);
         let found = query.send().await?.items.unwrap_or_default().len();
         ensure!(found == payments.len(), "{found} of {} are in the index", payments.len());

@@ -4,15 +4,20 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 
-use crate::backends::{self, PAYMENTS, write_units};
+use crate::backends::{self, OURS, PAYMENTS, write_units};
 use crate::creates::SENT_AT_MOST;
 use crate::day::{Costs, Outcome, Scenario, WRITES, play};
 use crate::document;
-use crate::keys::{FEED_SECONDS, OURS, PER_SECOND, minutes};
 use crate::life::Write;
 use crate::stacks::Stack;
+
+/// The feed's rate: a million in half an hour.
+const PER_SECOND: u32 = 556;
+
+/// The duration of the feed.
+const FEED_SECONDS: u64 = 30 * 60;
 
 /// The placements of each scenario: more on prod, for which their part counts.
 const PLACEMENTS: u64 = 200;
@@ -99,6 +104,10 @@ const COMPRESSED: backends::Scenario = backends::Scenario { kind: DataKind::Stru
 pub(crate) fn costs(kind: DataKind) -> Result<&'static Costs> {
     let costs = if kind == COMPRESSED.kind { &STRUCTURED } else { &INCOMPRESSIBLE };
     costs.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))
+}
+
+fn minutes(seconds: u64) -> String {
+    format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
 /// Plays a scenario with all placements.

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use payments_local::interceptor::{Answer, Next, respond};
-use payments_local::{Call, Interceptor, Recorder};
+use payments_machine::interceptor::{Answer, Next, respond};
+use payments_machine::{Call, Interceptor, Recorder};
 use payments_store::schema::KeyAttribute;
 use serde_json::{Value, json};
 

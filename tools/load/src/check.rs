@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use payments_local::client::Client;
+use payments_machine::client::Client;
 use payments_model::BusinessDate;
 use scheduled_payments::DueFilter;
 use serde_json::Value;

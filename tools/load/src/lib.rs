@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use payments_local::Recorder;
-use payments_local::recorder::write_units;
+use payments_machine::Recorder;
+use payments_machine::recorder::write_units;
 
-pub use payments_local::progress::Progress;
+pub use payments_machine::progress::Progress;
 pub use settings::{Settings, Size};
 pub use summary::Summary;
 pub use target::Target;

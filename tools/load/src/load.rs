@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use payments_local::Recorder;
-use payments_local::client::{Client, Reply, transaction_path};
-use payments_local::progress::Progress;
+use payments_machine::Recorder;
+use payments_machine::client::{Client, Reply, transaction_path};
+use payments_machine::progress::Progress;
 use payments_model::BusinessDate;
 use serde::Deserialize;
 use serde_json::Value;

@@ -8,7 +8,7 @@ use clap::Parser;
 use payments_allocator as _;
 use payments_boot::{Lookup, log_filter, version};
 use payments_load::{BARS, Progress, Settings, Target, run};
-use payments_local::{EngineChoice, Recorder};
+use payments_machine::{EngineChoice, Recorder};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use fastrand::Rng;
-use payments_local::client::Request;
-use payments_local::payload::DataKind;
+use payments_machine::client::Request;
+use payments_machine::payload::DataKind;
 use payments_model::{Instruction, JsonText, Money};
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
-use payments_local::Engine;
+use payments_machine::Engine;
 
 /// The variable that makes a process of a tool the engine.
 const ROLE: &str = "PAYMENTS_ENGINE_PROCESS";

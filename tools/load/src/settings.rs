@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use payments_model::{BusinessDate, BusinessZone};
 use payments_store::{MAX_DETAILS_BYTES, OWN_DETAILS_BYTES};
 

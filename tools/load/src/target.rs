@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use chrono::TimeDelta;
+use payments_bank::Functions;
 use payments_boot::Clock;
 use payments_local::background::Background;
 use payments_local::business_days::Dates;
-use payments_local::client::Client;
-use payments_local::interceptor::client_over;
-use payments_local::invocation::context;
-use payments_local::triggers::Triggers;
-use payments_local::{EngineChoice, Function, Functions, Options, Recorder, Stack, System, TRANSACTION_SERVICE};
+use payments_local::{Options, System, TRANSACTION_SERVICE};
+use payments_machine::client::Client;
+use payments_machine::interceptor::client_over;
+use payments_machine::invocation::context;
+use payments_machine::triggers::Triggers;
+use payments_machine::{EngineChoice, Function, Handlers as _, Recorder, Stack};
 use payments_model::{BusinessDate, BusinessZone};
 use scheduled_payments::Http;
 use serde_json::json;
@@ -55,15 +57,15 @@ impl Target {
             .start()
             .await?;
         let (client, clock) = (stack.environment.client(), stack.clock.clone());
-        let functions = stack.functions(&client)?;
-        let triggers = Triggers::new(&stack, functions.clone(), TRANSACTION_SERVICE).await?;
+        let functions = Functions::on(&stack, &client)?;
+        let triggers = Triggers::new(&stack, Arc::new(functions.clone()), TRANSACTION_SERVICE).await?;
         let background = Background::start(triggers.with_period("sweep", SWEEP_PERIOD), clock.clone(), None);
         let recorded = match &recorder {
-            Some(recorder) => stack.functions(&client_over(&client, recorder.clone()))?,
+            Some(recorder) => Functions::on(&stack, &client_over(&client, recorder.clone()))?,
             None => functions.clone(),
         };
         Ok(Self {
-            client: Client::of_functions(recorded, clock.clone())?,
+            client: Client::of_functions(Arc::new(recorded), clock.clone())?,
             recorder,
             clock,
             is_new,

@@ -11,10 +11,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::sqs::SqsEvent;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt as _, TryStreamExt as _};
+use payments_bank::Functions;
 use payments_boot::{Clock, Lookup};
 use payments_load::process::{EngineProcess, memory_kib, served};
-use payments_local::invocation::context;
-use payments_local::{EngineChoice, Function, Functions, Stack};
+use payments_machine::invocation::context;
+use payments_machine::{EngineChoice, Function, Handlers as _, Stack};
 use payments_model::{Actor, BusinessZone, Details, Head, Instruction, Money, PaymentId, UtcSecond};
 use payments_store::Store;
 use serde_json::{Value, json};
@@ -114,7 +115,7 @@ fn scheduled(n: usize) -> Result<Head> {
 
 /// Runs one function until it has handled all payments, and checks its peak memory.
 async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize) -> Result<()> {
-    let functions = stack.functions(&stack.environment.client())?;
+    let functions = Functions::on(stack, &stack.environment.client())?;
     // Opens the connections. A day without payments is hardly any work.
     run(&functions, Function::Recount, json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now)
         .await?;

@@ -3,7 +3,7 @@
 //! A redrive sends again what was not sent, and its result comes again, too. So without this law nothing would show an early
 //! acknowledgement but a payment that waits.
 
-use payments_local::Function;
+use payments_machine::Function;
 use serde_json::Value;
 
 use crate::attributes::{Key, key_of, number, text};

@@ -6,9 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
 use payments_delivery::StreamSettings;
-use payments_local::Direct;
-use payments_local::transaction_service::TransactionService;
-use payments_local::triggers::Queues;
+use payments_machine::transaction_service::TransactionService;
+use payments_machine::{Direct, Queues};
 use payments_model::{BusinessZone, ShardCount};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context as _, Result, anyhow};
 use chrono::{DateTime, Utc};
 use payments_delivery::Record;
-use payments_local::Direct;
+use payments_machine::Direct;
 use serde_json::{Value, json};
 
 use crate::attributes::{Key, key_of};

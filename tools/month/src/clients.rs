@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_local::client::{Reply, Request};
-use payments_local::event;
-use payments_local::{Function, Functions};
+use payments_bank::Functions;
+use payments_machine::client::{Reply, Request};
+use payments_machine::{Function, Handlers as _, event};
 use payments_model::UtcSecond;
 use serde_json::json;
 use tokio::task::spawn_local;

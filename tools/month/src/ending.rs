@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use chrono::{Days, TimeDelta};
-use payments_local::Function;
+use payments_machine::{Function, Handlers as _};
 use serde_json::{Value, json};
 
 use crate::amended_events;

@@ -1,6 +1,6 @@
 //! A `dispatch` that sends a payment's first details, as a weakness, and not those that its head names.
 
-use payments_local::Direct;
+use payments_machine::Direct;
 use serde_json::{Value, json};
 
 use crate::attributes::{number, text};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use http::Method;
-use payments_local::client::Request;
+use payments_machine::client::Request;
 use serde_json::{Value, json};
 
 use crate::bank::Bank;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use fastrand::Rng;
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use payments_model::{AmendmentId, PaymentId};
 use serde_json::{Value, json};
 

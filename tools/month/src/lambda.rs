@@ -12,7 +12,8 @@ use aws_sdk_dynamodb::config::retry::RetryPartition;
 use aws_smithy_runtime_api::client::auth::AuthSchemeId;
 use chrono::TimeDelta;
 use object_store::ObjectStore;
-use payments_local::{Dependencies, Environment, Function, Functions, Stack};
+use payments_bank::{Dependencies, Functions, OneMachine};
+use payments_machine::{Environment, Function, Stack};
 use payments_sqs::SqsQueue;
 use payments_store::Store;
 use serde_json::Value;
@@ -23,6 +24,7 @@ use crate::later::RESTORE;
 use crate::metrics::Metrics as Seen;
 use crate::network::{Caller, Network};
 use crate::random::Seed;
+use crate::receivers::Receivers;
 use crate::time::Time;
 
 /// How far the sandboxes' clocks are ahead of the time, in milliseconds.
@@ -67,13 +69,13 @@ pub(crate) struct Lambda {
 impl Lambda {
     /// Creates the sandboxes over a network.
     pub(crate) fn new(
-        (stack, closing): (&Stack, Option<Environment>),
+        (stack, closing, receivers): (&Stack, Option<Environment>, Receivers),
         network: &Network,
         reports: &Arc<dyn ObjectStore>,
         (seed, time, faults): (Seed, Time, &Faults),
         (broken, seen): (&Broken, &Seen),
     ) -> Result<Self> {
-        let mut sandboxes = Vec::new();
+        let (mut sandboxes, webhooks) = (Vec::new(), receivers.webhooks()?);
         for (sandbox, ahead) in AHEAD.into_iter().enumerate() {
             let ahead = if faults.are_enabled() { ahead } else { 0 };
             let own = |function: Function| {
@@ -86,13 +88,13 @@ impl Lambda {
                     clock: time.clock(ahead),
                     metrics: stack.metrics.of_function(caller.function),
                     reports: Arc::clone(reports),
-                    webhooks: stack.webhooks.clone(),
-                    operations: Arc::new(stack.operations()),
+                    webhooks: webhooks.clone(),
+                    operations: Arc::new(OneMachine::on(stack)),
                 })
             };
-            let mut functions = stack.environment.functions(own)?;
+            let mut functions = Functions::within(&stack.environment, own)?;
             if let Some(closing) = &closing {
-                functions.redate = closing.functions(own)?.redate;
+                functions.redate = Functions::within(closing, own)?.redate;
             }
             sandboxes.push(Arc::new(functions));
         }

@@ -5,7 +5,7 @@
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
-use payments_local::Direct;
+use payments_machine::Direct;
 use serde_json::{Value, json};
 
 use crate::attributes::{number, text};

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use payments_allocator as _;
 use payments_boot::version;
-use payments_local::progress::Progress;
+use payments_machine::progress::Progress;
 use payments_month::{
     Act, Case, FaultCounts, FaultKind, Month, Outage, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
 };

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_alarms::{Metric, Resources, Sample, Samples};
-use payments_local::triggers::Queues;
+use payments_machine::Queues;
 use serde_json::Value;
 
 /// The metrics. Clones share them.

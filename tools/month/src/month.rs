@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_local::recorder::write_units;
+use payments_machine::recorder::write_units;
 use payments_model::BusinessZone;
 use serde::Serialize;
 use tokio::task::{LocalSet, spawn_local};

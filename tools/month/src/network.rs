@@ -10,9 +10,9 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
-use payments_local::recorder::add_capacity;
-use payments_local::{Call, CapacityUse, Direct, Fate, Interceptor};
+use payments_machine::interceptor::{Answer, Next, Process, read_whole, respond};
+use payments_machine::recorder::add_capacity;
+use payments_machine::{Call, CapacityUse, Direct, Fate, Interceptor};
 use serde_json::{Value, json};
 
 use crate::attributes::text;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use chrono::TimeDelta;
-use payments_local::client::Request;
+use payments_machine::client::Request;
 use serde_json::{Value, json};
 
 use crate::attributes::{number, text};

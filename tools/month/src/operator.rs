@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_local::{Function, Functions};
+use payments_bank::Functions;
+use payments_machine::{Function, Handlers as _};
 use payments_queue::Queue;
 use serde_json::{Value, json};
 use tokio::task::spawn_local;

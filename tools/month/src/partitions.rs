@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_capacity::{Partitions as Ranges, SPACE, position};
-use payments_local::recorder::CapacityUse;
+use payments_machine::recorder::CapacityUse;
 use serde_json::Value;
 
 use crate::attributes::{Key, key_of, text};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Days, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_local::client::Request;
+use payments_machine::client::Request;
 use serde_json::Value;
 
 use crate::attributes::{number, text};

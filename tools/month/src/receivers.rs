@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
-use payments_local::functions::loopback_webhooks;
+use payments_machine::environment::webhook_master;
 use publish::Webhooks;
 use publish::webhook::{Network, Sender, Stream};
 use serde_json::Value;
@@ -85,7 +85,7 @@ impl Receivers {
     /// None that a caller could mend.
     pub fn webhooks(&self) -> Result<Webhooks> {
         let sender = Arc::new(Sender::loopback_over(Arc::new(self.clone())));
-        Ok(Webhooks { sender, ..loopback_webhooks()? })
+        Ok(Webhooks { sender, master: webhook_master()?, clock: None })
     }
 
     /// Lets a receiver react. One that was told nothing answers 200.

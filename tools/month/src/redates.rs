@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
-use payments_local::{Environment, Function, Functions};
+use payments_bank::Functions;
+use payments_machine::{Environment, Function, Handlers as _};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use chrono::{DateTime, Utc};
-use payments_local::interceptor::{Answer, respond};
+use payments_machine::interceptor::{Answer, respond};
 use payments_queue::Queue;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use payments_local::Environment;
-use payments_local::event::DEVELOPMENT_CLIENT;
+use payments_machine::Environment;
+use payments_machine::event::DEVELOPMENT_CLIENT;
 use payments_model::BusinessZone;
 
 use crate::faults::FaultKind;

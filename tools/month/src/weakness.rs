@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use clap::ValueEnum;
 use fastrand::Rng;
 use payments_delivery::StreamSettings;
-use payments_local::Environment;
+use payments_machine::Environment;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

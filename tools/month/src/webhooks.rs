@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_local::Stack;
+use payments_machine::Stack;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_model::{EventFilter, UtcSecond};
 use payments_store::{EndpointChoice, LogPosition};
@@ -29,11 +29,10 @@ const FAILING: u16 = 40;
 const LONGEST_DELIVERY: TimeDelta = TimeDelta::hours(6);
 
 /// Creates the endpoint of a receiver, which gets everything from the beginning.
-pub(crate) async fn create(stack: &mut Stack, seed: Seed, time: Time, faults: &Faults) -> Result<Receivers> {
+pub(crate) async fn create(stack: &Stack, seed: Seed, time: Time, faults: &Faults) -> Result<Receivers> {
     let receivers = Receivers::default();
-    stack.webhooks = receivers.webhooks()?;
     let ((id, chosen), now) = (chosen()?, UtcSecond::of(time.now())?);
-    let store = stack.dependencies(stack.client()).store;
+    let store = stack.store(stack.client());
     store
         .create_webhook_endpoint(
             &id,

@@ -6,9 +6,8 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
-use payments_local::triggers::Queues;
-use payments_local::{EngineChoice, Stack};
+use payments_machine::transaction_service::{TransactionService, TransactionServiceSettings};
+use payments_machine::{EngineChoice, Queues, Stack};
 use payments_model::BusinessZone;
 
 use crate::alarms::Alarms;
@@ -80,7 +79,7 @@ pub(crate) async fn build(
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let faulty = faulty(&files, &faults, &switches, &broken, settings.weakness);
     let (redates, queues) = (redates::are_in(settings, seed), stack.queues.clone());
-    let stacks = (&stack, redates.then(|| redates::closing(&stack.environment)));
+    let stacks = (&stack, redates.then(|| redates::closing(&stack.environment)), receivers.clone().unwrap_or_default());
     let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics));
     let lambda = Lambda::new(stacks, &network, &faulty, clocks, seen)?;
     let service = service_of(settings, &faults, &queues);
@@ -121,14 +120,14 @@ async fn start(
     time: Time,
     faults: &Faults,
 ) -> Result<(Stack, Option<Receivers>)> {
-    let mut stack = Stack::on(EngineChoice::Unserved)
+    let stack = Stack::on(EngineChoice::Unserved)
         .clock(&time.clock(TimeDelta::zero()))
         .environment(|environment| settings.tell(environment, zone))
         .start()
         .await?;
     // Where an outage is planned, no endpoint is there.
     let receivers = match settings.outages.is_empty() {
-        true => Some(webhooks::create(&mut stack, seed, time, faults).await?),
+        true => Some(webhooks::create(&stack, seed, time, faults).await?),
         false => None,
     };
     Ok((stack, receivers))

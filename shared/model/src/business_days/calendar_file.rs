@@ -2,8 +2,9 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::closed_days::{Calendar, ClosedDate, is_weekend};
-use crate::{BusinessDate, BusinessZone};
+use crate::business_days::closed_days::{Calendar, ClosedDate, is_weekend};
+use crate::calendar::instant::BusinessDate;
+use crate::calendar::zone::BusinessZone;
 
 /// Why a calendar's file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,9 +2,10 @@
 
 use chrono::{Datelike, Weekday};
 
-use super::cut_off::CutOff;
-use super::rule::MoveReason;
-use crate::{BusinessDate, BusinessZone, UtcSecond};
+use crate::business_days::cut_off::CutOff;
+use crate::business_days::rule::MoveReason;
+use crate::calendar::instant::{BusinessDate, UtcSecond};
+use crate::calendar::zone::BusinessZone;
 
 /// The closed dates of a payment rail.
 #[derive(Debug, Clone, PartialEq, Eq)]

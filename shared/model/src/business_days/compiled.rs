@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::calendar_file::{CalendarFileError, parse};
-use super::closed_days::Calendar;
+use crate::business_days::calendar_file::{CalendarFileError, parse};
+use crate::business_days::closed_days::Calendar;
 
 static CALENDARS: LazyLock<Result<[Calendar; 3], CalendarFileError>> = LazyLock::new(|| {
     Ok([

@@ -1,7 +1,7 @@
 //! Moves of due dates: why, and which version of which calendar said so.
 
-use super::closed_days::Calendar;
-use super::rule::MoveReason;
+use crate::business_days::closed_days::Calendar;
+use crate::business_days::rule::MoveReason;
 
 /// Why a payment is not due when its client asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

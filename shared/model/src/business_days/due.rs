@@ -1,9 +1,12 @@
 //! When a payment falls due: as asked, or moved by its rule, its calendar and its cut-off.
 
-use super::date_move::{CalendarVersion, DateMove};
-use super::rule::{DateRule, MoveReason};
-use super::settings::{BusinessDays, Rail};
-use crate::{BusinessDate, BusinessZone, Currency, ScheduledFor, UtcSecond};
+use crate::business_days::date_move::{CalendarVersion, DateMove};
+use crate::business_days::rule::{DateRule, MoveReason};
+use crate::business_days::settings::{BusinessDays, Rail};
+use crate::calendar::instant::{BusinessDate, UtcSecond};
+use crate::calendar::scheduled_for::ScheduledFor;
+use crate::calendar::zone::BusinessZone;
+use crate::currency::Currency;
 
 /// When a payment falls due.
 #[derive(Debug, Clone, PartialEq, Eq)]

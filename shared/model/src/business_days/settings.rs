@@ -5,12 +5,15 @@ use std::str::FromStr;
 
 use chrono::TimeDelta;
 
-use super::calendar_file::CalendarFileError;
-use super::closed_days::Calendar;
-use super::compiled::calendars;
-use super::cut_off::{CutOff, CutOffError};
-use super::rule::DateRule;
-use crate::{BusinessDate, BusinessZone, Currency, UtcSecond};
+use crate::business_days::calendar_file::CalendarFileError;
+use crate::business_days::closed_days::Calendar;
+use crate::business_days::compiled::calendars;
+use crate::business_days::cut_off::{CutOff, CutOffError};
+use crate::business_days::rule::DateRule;
+use crate::calendar::instant::{BusinessDate, UtcSecond};
+use crate::calendar::zone::BusinessZone;
+use crate::currency::Currency;
+use crate::currency::CurrencyError;
 
 /// The calendars of currencies, such as `EUR=T2,GBP=GB,USD=FED`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub enum BusinessDaysError {
     Form(String, &'static str),
     /// The currency of an entry.
     #[error("{0:?} is no currency: {1}")]
-    Currency(String, crate::currency::CurrencyError),
+    Currency(String, CurrencyError),
     /// The calendar of an entry.
     #[error("there is no calendar {0:?}; the calendars are {1}")]
     Calendar(String, String),

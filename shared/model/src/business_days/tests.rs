@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::closed_days::is_weekend;
 use super::*;
-use crate::{BusinessDate, Currency, ScheduledFor, UtcSecond};
+use crate::business_days::closed_days::is_weekend;
+use crate::calendar::instant::{BusinessDate, UtcSecond};
+use crate::calendar::scheduled_for::ScheduledFor;
+use crate::currency::Currency;
 
 /// The bank of a row: one currency, EUR, with this calendar.
 fn bank(zone: &str, calendar: &str, cut_off: Option<&str>, lead_minutes: i64) -> BusinessDays {

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use chrono::{DateTime, FixedOffset, SecondsFormat, Timelike};
 
-use super::{BusinessDate, BusinessZone, CalendarError, UtcSecond};
+use crate::calendar::instant::{BusinessDate, CalendarError, UtcSecond};
+use crate::calendar::zone::BusinessZone;
 
 /// When a client wants a payment: on a business date or at an instant. Displayed as received, but an offset of zero
 /// as `Z`, and without a fraction of zeros.
@@ -100,8 +101,8 @@ impl ScheduledFor {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::tests::instants;
     use super::*;
+    use crate::calendar::instant::tests::instants;
 
     #[test]
     fn scheduled_for_is_a_date_or_an_instant() {

@@ -9,7 +9,7 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta,
 use tz::TimeZone;
 use tz::datetime::FoundDateTimeKind;
 
-use super::{BusinessDate, UtcSecond};
+use crate::calendar::instant::{BusinessDate, UtcSecond};
 
 /// The zones of the database, each read when it is first used and then kept. So a [`BusinessZone`] is a reference.
 static ZONES: LazyLock<BTreeMap<&'static str, OnceLock<Option<Zone>>>> =

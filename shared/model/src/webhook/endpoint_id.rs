@@ -35,7 +35,7 @@ impl FromStr for EndpointId {
         if text.is_empty() {
             return Err(EndpointIdError::Empty);
         }
-        match text.chars().find(|&c| !super::is_id_char(c)) {
+        match text.chars().find(|&c| !is_id_char(c)) {
             Some(other) => Err(EndpointIdError::Character(other)),
             None if text.len() > MAX_ENDPOINT_ID_CHARS => Err(EndpointIdError::TooLong(text.len())),
             None => Ok(Self(text.to_owned())),
@@ -55,6 +55,11 @@ impl From<EndpointId> for String {
     fn from(id: EndpointId) -> Self {
         id.0
     }
+}
+
+/// Whether ids of endpoints and messages may have this character.
+pub(super) fn is_id_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::webhook::endpoint_id::is_id_char;
+
 /// The longest id of a message, in characters: a place in the log with an endpoint's id fits.
 pub const MAX_MESSAGE_ID_CHARS: usize = 128;
 
@@ -28,7 +30,7 @@ impl FromStr for MessageId {
     type Err = MessageIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.chars().find(|&c| !super::is_id_char(c)) {
+        match text.chars().find(|&c| !is_id_char(c)) {
             Some(other) => Err(MessageIdError::Character(other)),
             None if text.is_empty() || text.len() > MAX_MESSAGE_ID_CHARS => Err(MessageIdError::Length(text.len())),
             None => Ok(Self(text.to_owned())),

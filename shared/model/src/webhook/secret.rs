@@ -8,8 +8,9 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Serialize;
 use sha2::Sha256;
 
-use super::{EndpointId, MessageId};
-use crate::UtcSecond;
+use crate::calendar::instant::UtcSecond;
+use crate::webhook::endpoint_id::EndpointId;
+use crate::webhook::message_id::MessageId;
 
 /// The fewest characters of a master secret. 32 of Secrets Manager's letters and digits have 190 bits.
 pub const MIN_MASTER_CHARS: usize = 32;

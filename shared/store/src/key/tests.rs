@@ -1,9 +1,16 @@
 //! Keys keep their values, and their order.
 
-use payments_model::{ActionId, AmendmentId, BusinessZone, IdempotencyKey};
+use payments_model::{ActionId, AmendmentId, BusinessZone, IdempotencyKey, Status, UtcSecond};
 use proptest::prelude::*;
 
 use super::*;
+use crate::key::audit::{ActionName, audit_outcome_sort, audit_sort, parse_audit_sort};
+use crate::key::due::{DueSort, due_payment};
+use crate::key::unreported::UnreportedSort;
+use crate::key::{
+    LANES, Lane, after_place_sort, before_place_sort, details_sort, head_sort, parse_account_partition,
+    parse_details_sort, parse_head_sort, parse_payment_partition, parse_place_sort, place_sort,
+};
 
 prop_compose! {
     fn instants()(day in 0_i64..36_000, second in 0_i64..86_400) -> UtcSecond {

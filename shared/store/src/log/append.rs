@@ -4,9 +4,12 @@ use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use payments_model::UtcSecond;
 
-use super::{LogHead, Missed, log_key, number, segment, text};
 use crate::conditional::{conditional, equations};
-use crate::{Item, Store, StoreError};
+use crate::error::StoreError;
+use crate::item::{Item, number, text};
+use crate::log::head::{LogHead, Missed, log_key};
+use crate::log::segment;
+use crate::store::Store;
 
 /// The most tries to note what is missing, if others note something at the same moment.
 const MAX_NOTES: usize = 20;

@@ -8,11 +8,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{DateTime, Utc};
 use payments_model::webhook::EndpointId;
 
-use super::LogPosition;
 use crate::conditional::conditional;
-use crate::item::{item_key, text_of};
+use crate::error::StoreError;
+use crate::item::{Item, item_key, text_of};
 use crate::key::log_partition;
-use crate::{Item, Store, StoreError};
+use crate::log::position::LogPosition;
+use crate::store::Store;
 
 /// The end of the partition key of consumers.
 pub(crate) const CONSUMERS: &str = "CONSUMERS";
@@ -31,7 +32,7 @@ impl Store {
     }
 
     /// Returns the consumers of all endpoints, strongly consistent: 1 read unit for each 4 KB.
-    pub(super) async fn webhook_items(&self) -> Result<Vec<Item>, StoreError> {
+    pub(crate) async fn webhook_items(&self) -> Result<Vec<Item>, StoreError> {
         self.items_between(&self.tables.log, log_partition(CONSUMERS), WEBHOOK, "webhook#~").await
     }
 

@@ -3,8 +3,9 @@
 use payments_model::{IrregularEvent, Logged, UtcSecond, VersionBefore};
 use serde_dynamo::{AttributeValue, Item};
 
-use crate::item::parse_head;
 use crate::key;
+use crate::key::due::due_payment;
+use crate::payment::head_item::parse_head;
 
 /// Returns what a change of a head means for the log, by its images in the stream. It was read at `now` at `place` of the stream.
 pub fn logged(before: Option<&Item>, after: Option<&Item>, now: UtcSecond, place: &str) -> Logged {
@@ -12,7 +13,7 @@ pub fn logged(before: Option<&Item>, after: Option<&Item>, now: UtcSecond, place
     let Some(after) = after else { return Logged::Nothing };
     let irregular = |reason| {
         let key = key::parse_head_key(text(after, "pk"), text(after, "sk")).ok();
-        let payment = key.map(|key| key::due_payment(&key, text(after, "due")));
+        let payment = key.map(|key| due_payment(&key, text(after, "due")));
         Logged::Irregular(IrregularEvent { payment, at: now, place: place.to_owned(), reason })
     };
     let version = match before.map(version_of) {

@@ -1,33 +1,16 @@
 //! Reading: strongly consistent, in the order of the numbers, across epochs.
 
-use std::fmt;
-use std::str::FromStr;
-
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{Epoch, UtcSecond};
 
-use super::{LogHead, segment, segment_sort};
-use crate::attributes::Item;
-use crate::error::failed;
-use crate::item::{key_of, text_of};
+use crate::error::{StoreError, failed};
+use crate::item::{Item, key_of, text_of};
 use crate::key::log_partition;
-use crate::{Store, StoreError};
-
-/// A place in the log: before an event. Places are in the order of the events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogPosition {
-    /// The epoch.
-    pub epoch: Epoch,
-    /// The number of the segment.
-    pub number: u64,
-    /// How many of its events are before.
-    pub offset: u32,
-}
-
-/// A text that is not a position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a position is epoch.number.offset, such as 3638040.42.0")]
-pub struct LogPositionError;
+use crate::log::head::LogHead;
+use crate::log::position::LogPosition;
+use crate::log::segment;
+use crate::log::segment::segment_sort;
+use crate::store::Store;
 
 /// An event, and the place after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,15 +51,6 @@ enum Taken {
     Part,
     /// None: the position is behind the segment's end.
     Shorter,
-}
-
-impl LogPosition {
-    /// The place before all events, for a reader who comes before the log has begun.
-    pub const BEGINNING: Self = Self { epoch: Epoch::FIRST, number: 1, offset: 0 };
-
-    fn start_of(epoch: Epoch, number: u64) -> Self {
-        Self { epoch, number, offset: 0 }
-    }
 }
 
 impl LogHead {
@@ -207,32 +181,5 @@ impl Store {
             ));
         }
         Ok(items)
-    }
-}
-
-impl fmt::Display for LogPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.epoch, self.number, self.offset)
-    }
-}
-
-impl FromStr for LogPosition {
-    type Err = LogPositionError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parts: Vec<&str> = text.split('.').collect();
-        let plain =
-            |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit()) && (part.len() == 1 || !part.starts_with('0'));
-        let [epoch, number, offset] = parts[..] else { return Err(LogPositionError) };
-        if ![epoch, number, offset].iter().all(plain) {
-            return Err(LogPositionError);
-        }
-        let epoch = epoch.parse().ok().and_then(Epoch::from_stored).ok_or(LogPositionError)?;
-        let number = number.parse().ok().filter(|number| (1..=999_999_999_999).contains(number));
-        Ok(Self {
-            epoch,
-            number: number.ok_or(LogPositionError)?,
-            offset: offset.parse().map_err(|_| LogPositionError)?,
-        })
     }
 }

@@ -7,16 +7,21 @@
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::TimeDelta;
 use payments_model::{Epoch, UtcSecond};
 
-use super::{EXPIRES_AFTER, number, segment_key};
-use crate::attributes::Fault;
-use crate::item::text_of;
-use crate::{EXPIRES_AT, Item, frame};
+use crate::frame;
+use crate::item::{Fault, Item, item_key, number, text_of};
+use crate::key::log_partition;
+use crate::schema::EXPIRES_AT;
 
 /// The most bytes of a segment's events, with a line break after each: an item has at most 400 KB, and not every event can be
 /// compressed.
 pub const MAX_SEGMENT_BYTES: usize = 390 * 1024;
+
+/// After what time a segment expires, so that DynamoDB deletes it within days. One day more: the clocks of writers and readers
+/// differ.
+const EXPIRES_AFTER: TimeDelta = TimeDelta::days(37);
 
 /// The level of compression. Events differ in digits, and repeat long texts: level 1 looks for long repetitions only. Its frames are an eighth
 /// smaller than those of level 3, and it takes half as long.
@@ -68,4 +73,12 @@ pub(super) fn events_of(item: &Item) -> Result<Vec<String>, Fault> {
     let events: Vec<String> = text.split('\n').map(str::to_owned).collect();
     let counted = item.get(EVENTS).and_then(|events| events.as_n().ok()).and_then(|events| events.parse().ok());
     if counted == Some(events.len()) { Ok(events) } else { Err("events is not the number of lines".into()) }
+}
+
+pub(super) fn segment_key(epoch: Epoch, number: u64) -> Item {
+    item_key(log_partition(epoch), segment_sort(number))
+}
+
+pub(super) fn segment_sort(number: u64) -> String {
+    format!("{number:012}")
 }

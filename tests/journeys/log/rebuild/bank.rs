@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use payments_local::Function;
+use payments_machine::{Function, Handlers as _};
 use payments_store::{DueSort, Item};
 use payments_tests::tables::{NO_DEADLINE, context, json_of_item};
 use payments_tests::{Counting, Reply};

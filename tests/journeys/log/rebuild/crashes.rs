@@ -1,6 +1,6 @@
 //! `apply` can be killed at any call and run again: the end is the same.
 
-use payments_local::{Call, Fate};
+use payments_machine::{Call, Fate};
 use payments_restore::{Line, Told};
 use payments_store::Store;
 use payments_tests::{CrashPoints, Way};

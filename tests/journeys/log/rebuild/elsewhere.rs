@@ -1,7 +1,8 @@
 //! Payments that are due at another time than at first: events and reports do not say where their heads are.
 
 use lambda_runtime::LambdaEvent;
-use payments_local::Environment;
+use payments_bank::Functions;
+use payments_machine::Environment;
 use payments_queue::Queue;
 use payments_queue::in_process::QueueSettings;
 use payments_restore::{Change, Finding};
@@ -91,7 +92,7 @@ async fn redate(bank: &Bank, calendar: &str, date: &str) -> Result<u64> {
     let dependencies = bank.world.dependencies_over(&bank.world.recorder).await;
     let (calendars, date_rule) = (format!("GBP={calendar}"), "following".to_owned());
     let closing = Environment { calendars, date_rule, ..bank.world.environment.clone() };
-    let closing = closing.functions(|_| Ok(dependencies.clone()))?;
+    let closing = Functions::within(&closing, |_| Ok(dependencies.clone()))?;
     let request = json!({ "action": "move", "calendar": calendar, "from": date, "to": date });
     let request = LambdaEvent::new(serde_json::from_value(request)?, context(NO_DEADLINE));
     let moved = closing.redate.handle(request).await.map_err(anyhow::Error::msg)?.moved;

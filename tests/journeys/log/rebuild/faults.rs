@@ -1,7 +1,7 @@
 //! A fault of a client or of a program is left out, and nothing else: never what was sent or settled.
 
 use object_store::ObjectStoreExt as _;
-use payments_local::Function;
+use payments_machine::{Function, Handlers as _};
 use payments_restore::{Change, Finding, Rebuild, Source};
 
 use super::super::*;

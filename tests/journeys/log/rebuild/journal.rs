@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use object_store::ObjectStoreExt as _;
 use object_store::prefix::PrefixStore;
-use payments_local::Function;
+use payments_machine::{Function, Handlers as _};
 use payments_restore::{Finding, Rebuild, Source, begin_lost};
 use payments_store::schema::LOG;
 

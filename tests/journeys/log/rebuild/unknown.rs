@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_local::Function;
+use payments_machine::{Function, Handlers as _};
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{

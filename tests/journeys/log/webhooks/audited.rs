@@ -1,7 +1,7 @@
 //! The audit trail of endpoints: who changed where events go, written before it is done.
 
 use http::Method;
-use payments_local::{Recorder, event};
+use payments_machine::{Recorder, event};
 use payments_store::{AuditEntry, AuditMonth};
 use payments_tests::{CrashPoints, TROUBLES};
 

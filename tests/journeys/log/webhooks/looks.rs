@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use payments_local::interceptor::Call;
+use payments_machine::interceptor::Call;
 use payments_store::WebhookCommit;
 use payments_tests::LogLines;
 use publish::WebhookOutcome;

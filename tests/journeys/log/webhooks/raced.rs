@@ -2,7 +2,7 @@
 
 use futures::future::try_join_all;
 use http::Method;
-use payments_local::interceptor::{Interceptor, client_over};
+use payments_machine::interceptor::{Interceptor, client_over};
 use payments_store::MAX_ENDPOINTS;
 use payments_tests::Reply;
 

@@ -3,10 +3,12 @@
 use std::sync::atomic::AtomicI64;
 
 use chrono::{DateTime, Utc};
+use payments_bank::{Dependencies, Functions};
 use payments_boot::Clock;
-use payments_local::client::{Client as Api, Request};
-use payments_local::triggers::Triggers;
-use payments_local::{EngineChoice, Stack, TRANSACTION_SERVICE};
+use payments_local::TRANSACTION_SERVICE;
+use payments_machine::client::{Client as Api, Request};
+use payments_machine::triggers::Triggers;
+use payments_machine::{EngineChoice, Stack};
 
 use super::*;
 
@@ -37,11 +39,11 @@ async fn half_of_the_settlements_are_at_the_receiver_within_five_seconds() -> Re
     let shown = Arc::clone(&millis);
     let now = move || DateTime::<Utc>::from_timestamp_millis(shown.load(Ordering::Relaxed)).unwrap_or_default();
     let clock = Clock::simulated(now, |_| {});
-    let mut stack = Stack::on(EngineChoice::Memory).clock(&clock).start().await?;
+    let stack = Stack::on(EngineChoice::Memory).clock(&clock).start().await?;
     let receivers = Receivers::default();
-    stack.webhooks = receivers.webhooks()?;
-    let functions = stack.functions(&stack.client())?;
-    let store = stack.dependencies(stack.client()).store;
+    let dependencies = Dependencies { webhooks: receivers.webhooks()?, ..Dependencies::on(&stack, stack.client()) };
+    let functions = Arc::new(Functions::within(&stack.environment, |_| Ok(dependencies.clone()))?);
+    let store = dependencies.store;
     let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
     let filter = EventFilter { statuses: ["PROCESSED".parse()?, "FAILED".parse()?].into(), ..EventFilter::default() };
     let chosen = EndpointChoice { url, description: String::new(), filter };

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
-use payments_local::triggers::AGGREGATOR_BATCHING_WINDOW;
+use payments_machine::triggers::AGGREGATOR_BATCHING_WINDOW;
 use payments_store::key::Lane;
 use stream_aggregator::{MAX_LOG_TRIES, MAX_TRIES, log_wait_after, wait_after};
 

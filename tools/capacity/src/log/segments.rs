@@ -12,7 +12,7 @@ use payments_store::{Counted, CountsCommit, item_bytes, segment_of};
 use stream_aggregator::{Change, Effect, fold};
 
 /// The most records of a batch, as `template.yaml` says; `tests/rules` compares both.
-pub(crate) const BATCH: usize = payments_local::triggers::AGGREGATOR_BATCH;
+pub(crate) const BATCH: usize = payments_machine::triggers::AGGREGATOR_BATCH;
 
 /// The changes that batches are taken from.
 const POOL: usize = 4 * BATCH;

@@ -1,0 +1,209 @@
+//! The environment of the functions on one machine: the variables that `template.yaml` gives them.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
+use aws_smithy_http_client::Builder;
+use aws_smithy_runtime_api::client::http::HttpClient;
+use payments_boot::{WebhookMaster, dynamodb_at};
+use payments_delivery::DynamoDbStream;
+use payments_store::TableNames;
+
+use crate::event::DEVELOPMENT_CLIENT;
+use crate::function::Function;
+
+/// The longest that one read of the stream may take. A page has at most a thousand records.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The calendars of a bank on one machine. Its rule is `none`, so only requests with a rule of their own move.
+pub const CALENDARS: &str = "EUR=T2,GBP=GB,USD=FED";
+
+/// The `aud` of a token, or its `client_id` if it has no `aud`.
+pub const AUDIENCE: &str = "local-client";
+
+/// The `client_id` of the tokens with which operators use the console. It is a public client: it has no secret.
+pub const CONSOLE_CLIENT: &str = "local-console";
+
+/// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
+/// identity provider.
+pub const TOKEN_PATH: &str = "/oauth2/token";
+
+/// The path where a person signs in to the console, and gets a code for a token. It is the identity provider's, too.
+pub const AUTHORIZE_PATH: &str = "/oauth2/authorize";
+
+/// The master secret of webhooks on one machine. It is no secret: receivers of one machine derive theirs from it.
+const WEBHOOK_MASTER: &str = "the master secret of one machine's webhooks";
+
+/// Returns the master secret of webhooks on one machine.
+pub fn webhook_master() -> Result<WebhookMaster> {
+    Ok(WebhookMaster::given(WEBHOOK_MASTER.parse()?))
+}
+
+/// The environment of the functions on one machine.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// The names of the tables.
+    pub tables: TableNames,
+    /// The URL of DynamoDB.
+    pub endpoint: String,
+    /// The access key. The embedded engine ignores it. DynamoDB Local has a database for each, and a write takes longer
+    /// the more its streams hold.
+    pub access_key: String,
+    /// The bank's time zone.
+    pub time_zone: String,
+    /// How many days ahead a payment may be.
+    pub horizon_days: u32,
+    /// How many payments a sweep claims per second on each shard; 0 is no limit.
+    pub claims_per_second: u32,
+    /// How many results an invocation settles per second; 0 is no limit.
+    pub settlements_per_second: u32,
+    /// How many payments the archive moves per second on each shard; 0 is no limit.
+    pub moves_per_second: u32,
+    /// The most settlements of one report.
+    pub max_report_rows: u32,
+    /// The claim that names a token's accounts.
+    pub account_claim: String,
+    /// The clients whose tokens pass without that claim, separated by commas.
+    pub machine_clients: String,
+    /// How many shards the due payments are spread over.
+    pub shards: u16,
+    /// The most dispatch attempts of a payment.
+    pub dispatch_attempts: u32,
+    /// Whether there is a console.
+    pub console: bool,
+    /// The calendars of currencies.
+    pub calendars: String,
+    /// The cut-offs of calendars.
+    pub cut_offs: String,
+    /// How many minutes before a cut-off a payment has to be created and due.
+    pub cut_off_lead_minutes: String,
+    /// What happens to payments of closed dates, if their requests do not say so.
+    pub date_rule: String,
+    /// Whether the gateway requires tokens, so that operators sign in to the console.
+    pub require_tokens: bool,
+    /// What the console says is paused: `none`, `sending` or `settling`.
+    pub paused: &'static str,
+}
+
+impl Environment {
+    /// Returns the settings of one machine, with DynamoDB at `endpoint` and a bank in London. Its engine has no partitions,
+    /// so there are fewer shards than in the template, each is faster, and one invocation settles as fast as it can.
+    pub fn at(endpoint: String) -> Self {
+        let tables = TableNames {
+            payments: "payments".to_owned(),
+            history: "payment-history".to_owned(),
+            log: "payments-log".to_owned(),
+        };
+        Self {
+            tables,
+            endpoint,
+            access_key: "local".to_owned(),
+            time_zone: "Europe/London".to_owned(),
+            horizon_days: 731,
+            claims_per_second: 200,
+            settlements_per_second: 0,
+            moves_per_second: 100,
+            max_report_rows: 100_000,
+            account_claim: "custom:accounts".to_owned(),
+            machine_clients: [DEVELOPMENT_CLIENT, AUDIENCE, CONSOLE_CLIENT].join(","),
+            shards: 10,
+            dispatch_attempts: 8,
+            console: true,
+            calendars: String::new(),
+            cut_offs: String::new(),
+            cut_off_lead_minutes: "10".to_owned(),
+            date_rule: "none".to_owned(),
+            require_tokens: false,
+            paused: "none",
+        }
+    }
+
+    /// Returns the value of a variable.
+    pub fn get(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "PAYMENTS_TABLE" => self.tables.payments.clone(),
+            "HISTORY_TABLE" => self.tables.history.clone(),
+            "LOG_TABLE" => self.tables.log.clone(),
+            "DYNAMODB_ENDPOINT" => self.endpoint.clone(),
+            "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
+            "HORIZON_DAYS" => self.horizon_days.to_string(),
+            "CLAIMS_PER_SECOND_PER_SHARD" => self.claims_per_second.to_string(),
+            "SETTLEMENTS_PER_SECOND" => self.settlements_per_second.to_string(),
+            "MOVES_PER_SECOND_PER_SHARD" => self.moves_per_second.to_string(),
+            // Not opened here: the report store is one of the dependencies.
+            "REPORTS_URL" | "JOURNAL_URL" => "file:///reports".to_owned(),
+            "ATTEMPTS_URL" => "file:///reports/attempts".to_owned(),
+            "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
+            "ACCOUNT_CLAIM" => self.account_claim.clone(),
+            "MACHINE_CLIENTS" => self.machine_clients.clone(),
+            "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
+            // In this process the master secret is one of the dependencies.
+            "WEBHOOK_SECRET" => format!("given:{WEBHOOK_MASTER}"),
+            // One machine has no event bus.
+            "EVENT_BUS" => String::new(),
+            "CALENDARS" => self.calendars.clone(),
+            "CUT_OFFS" => self.cut_offs.clone(),
+            "CUT_OFF_LEAD_MINUTES" => self.cut_off_lead_minutes.clone(),
+            "DATE_RULE" => self.date_rule.clone(),
+            // Without tokens nobody signs in. The port is not known yet, so the provider's addresses are paths.
+            "CONSOLE_CLIENT_ID" | "CONSOLE_OPERATE_CLIENT_ID" | "CONSOLE_AUTHORIZE_URL" | "CONSOLE_TOKEN_URL"
+                if !self.require_tokens =>
+            {
+                String::new()
+            }
+            "CONSOLE_CLIENT_ID" | "CONSOLE_OPERATE_CLIENT_ID" => CONSOLE_CLIENT.to_owned(),
+            "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
+            "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
+            "PAUSED" => self.paused.to_owned(),
+            // In this process, what operators reach is one of the dependencies, and so is the queue of requests.
+            "SWEEPER_FUNCTION" => Function::DailyDueSweeper.as_str().to_owned(),
+            "REPORT_FUNCTION" => Function::Report.as_str().to_owned(),
+            "ARCHIVE_FUNCTION" => Function::Archive.as_str().to_owned(),
+            "RECOUNT_FUNCTION" => Function::Recount.as_str().to_owned(),
+            "REDATE_FUNCTION" => Function::Redate.as_str().to_owned(),
+            "REQUEST_QUEUE_URL" => "https://queue.invalid/payment-requests".to_owned(),
+            "REQUEST_DEAD_LETTERS_URL" => "https://queue.invalid/payment-requests-dead-letters".to_owned(),
+            "RESULT_QUEUE_URL" => "https://queue.invalid/payment-results".to_owned(),
+            "RESULT_DEAD_LETTERS_URL" => "https://queue.invalid/payment-results-dead-letters".to_owned(),
+            "DISPATCH_FAILURES_URL" => "https://queue.invalid/dispatch-failures".to_owned(),
+            "CONSOLE" => self.console.to_string(),
+            "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
+            _ => return None,
+        })
+    }
+
+    /// Returns the functions' DynamoDB client.
+    pub fn client(&self) -> Client {
+        dynamodb_at(&self.endpoint, &self.access_key)
+    }
+
+    /// Returns the stream of the hot table.
+    pub async fn stream(&self) -> Result<DynamoDbStream> {
+        self.stream_over(Builder::new().build_http()).await
+    }
+
+    /// Returns the stream of the hot table, read through an HTTP client.
+    pub(crate) async fn stream_over(&self, http_client: impl HttpClient + 'static) -> Result<DynamoDbStream> {
+        self.stream_of(&self.tables.payments, http_client).await
+    }
+
+    /// Returns the stream of a table, read through an HTTP client.
+    pub(crate) async fn stream_of(
+        &self,
+        table: &str,
+        http_client: impl HttpClient + 'static,
+    ) -> Result<DynamoDbStream> {
+        let config = aws_sdk_dynamodbstreams::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::from_static("us-east-1"))
+            .credentials_provider(Credentials::new(&self.access_key, "local", None, None, "any"))
+            .http_client(http_client)
+            .endpoint_url(&self.endpoint)
+            .timeout_config(TimeoutConfig::builder().operation_timeout(STREAM_TIMEOUT).build());
+        let client = aws_sdk_dynamodbstreams::Client::from_conf(config.build());
+        Ok(DynamoDbStream::of_table(client, table).await?)
+    }
+}

@@ -1,0 +1,35 @@
+//! AWS on one machine: an embedded DynamoDB, queues, schedules, and what delivers their events to functions.
+//!
+//! It links no function: [`Handlers`] are values that a caller gives it.
+
+pub mod client;
+pub mod codes;
+pub mod engine;
+pub mod environment;
+pub mod event;
+mod function;
+mod handlers;
+pub mod interceptor;
+pub mod invocation;
+pub mod links;
+pub mod payload;
+pub mod progress;
+pub mod queues;
+pub mod recorder;
+mod reports;
+pub mod server;
+mod stack;
+mod started;
+pub mod transaction_service;
+pub mod triggers;
+
+pub use engine::{Direct, Engine};
+pub use environment::Environment;
+pub use function::Function;
+pub use handlers::Handlers;
+pub use interceptor::{Call, Fate, Interceptor};
+pub use invocation::{LocalRun, Run};
+pub use queues::Queues;
+pub use recorder::{CapacityUse, Recorder};
+pub use stack::{EngineChoice, Stack};
+pub use started::Started;

@@ -1,0 +1,86 @@
+//! The functions that operators start in the console, one after the other.
+//!
+//! In the background they run beside the rest, as on AWS: a recount compares counters that go on counting, and nothing waits for it.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::FutureExt as _;
+use payments_boot::Clock;
+use payments_model::causes;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::function::Function;
+use crate::handlers::Handlers;
+use crate::invocation::context;
+use crate::stack::Stack;
+use crate::started::Started;
+
+/// What invokes the functions that operators started.
+pub(super) struct Starting {
+    functions: Arc<dyn Handlers>,
+    clock: Clock,
+    timeout: TimeDelta,
+    started: Started,
+    is_in_background: bool,
+    running: Option<(Function, JoinHandle<Result<Value, String>>)>,
+}
+
+impl Starting {
+    pub(super) fn of(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Self {
+        let (clock, started) = (stack.clock.clone(), stack.started.clone());
+        Self { functions, clock, timeout, started, is_in_background: false, running: None }
+    }
+
+    /// Lets invocations run beside the rest from now on.
+    pub(super) fn in_background(&mut self) {
+        self.is_in_background = true;
+    }
+
+    /// Invokes what was started, or the next of it if nothing runs. Returns the failures of what has ended, one line each.
+    pub(super) async fn step(&mut self, now: DateTime<Utc>) -> Vec<String> {
+        let mut failures = Vec::new();
+        if let Some((function, running)) = &mut self.running {
+            let Some(done) = running.now_or_never() else { return failures };
+            failures.extend(ended(*function, done.unwrap_or_else(|error| Err(error.to_string()))));
+            self.running = None;
+        }
+        while let Some((function, input)) = self.started.take(now) {
+            let (functions, deadline) = (Arc::clone(&self.functions), self.clock.instant() + self.timeout);
+            if self.is_in_background {
+                let runtime = Handle::current();
+                // On a thread of its own, as in Lambda.
+                let running = spawn_blocking(move || runtime.block_on(run(&*functions, function, &input, deadline)));
+                self.running = Some((function, running));
+                break;
+            }
+            failures.extend(ended(function, run(&*functions, function, &input, deadline).await));
+        }
+        failures
+    }
+
+    /// Waits until nothing runs.
+    pub(super) async fn end(&mut self) {
+        if let Some((function, running)) = self.running.take() {
+            drop(running.await.map(|done| ended(function, done)));
+        }
+    }
+}
+
+async fn run(functions: &dyn Handlers, function: Function, input: &str, until: DateTime<Utc>) -> Result<Value, String> {
+    let input: Value = serde_json::from_str(input).map_err(|error| causes(&error).join(": "))?;
+    functions.scheduled(function, input, context(until)).await
+}
+
+/// Logs what a function answered, which on AWS nobody learns. Returns why it failed.
+fn ended(function: Function, answer: Result<Value, String>) -> Option<String> {
+    match answer {
+        Ok(answer) => {
+            tracing::info!(%function, %answer, "what an operator started has ended");
+            None
+        }
+        Err(error) => Some(format!("{function}, started by an operator: {error}")),
+    }
+}

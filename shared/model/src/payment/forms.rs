@@ -1,0 +1,389 @@
+//! A payment's three forms: instruction, details and head.
+//!
+//! A client sends the instruction. The details store it for ever. The head has the status and
+//! changes with it.
+
+use crate::account::AccountId;
+use crate::actor::Actor;
+use crate::business_days::date_move::DateMove;
+use crate::business_days::due::Due;
+use crate::business_days::rule::DateRule;
+use crate::calendar::instant::{BusinessDate, UtcSecond};
+use crate::calendar::scheduled_for::ScheduledFor;
+use crate::calendar::zone::BusinessZone;
+use crate::json_text::JsonText;
+use crate::money::Money;
+use crate::payment::amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey};
+use crate::payment::payment_id::{PaymentId, Shard, ShardCount};
+use crate::payment::settlement::{Failure, TransactionId};
+use crate::payment::slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
+use crate::payment::transition::FIRST_VERSION;
+use crate::payment::transition::{Decision, Event, State, Status, Transition};
+use crate::reference::Reference;
+
+/// The most entries of a trail: scheduled, pending, settled.
+pub const MAX_TRAIL_ENTRIES: usize = 3;
+
+/// The field that the bank's own amendments change.
+pub const REDATED: &str = "dueAt";
+
+/// A client's request for one payment, as received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// Who pays.
+    pub account: AccountId,
+    /// Who is paid.
+    pub payee: AccountId,
+    /// How much.
+    pub money: Money,
+    /// When.
+    pub scheduled_for: ScheduledFor,
+    /// What happens if that date is closed, if the client says so.
+    pub date_rule: Option<DateRule>,
+    /// The client's reference, which both ends see.
+    pub reference: Option<Reference>,
+    /// The client's own data, which the bank does not read.
+    pub data: Option<JsonText>,
+}
+
+impl Instruction {
+    /// The fields in which `other` differs, by their names and in their order in the API. Data is
+    /// compared byte by byte.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        [
+            ("payeeAccountId", self.payee != other.payee),
+            ("amountMinor", self.money.amount != other.money.amount),
+            ("currency", self.money.currency != other.money.currency),
+            ("scheduledFor", self.scheduled_for != other.scheduled_for),
+            ("dateRule", self.date_rule != other.date_rule),
+            ("reference", self.reference != other.reference),
+            ("data", self.data != other.data),
+        ]
+        .into_iter()
+        .filter_map(|(field, differs)| differs.then_some(field))
+        .collect()
+    }
+}
+
+/// An accepted instruction: written once, never changed. A payment's first details are its idempotency record, and those of an
+/// amendment are the amendment's.
+///
+/// Retries compute everything from the details. So a changed configuration or time-zone database
+/// cannot turn a retry into a second payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
+    /// The payment's id.
+    pub payment_id: PaymentId,
+    /// The client's instruction.
+    pub instruction: Instruction,
+    /// The instant of the head's slot: when the payment was due at first.
+    pub slot_at: SlotAt,
+    /// When it falls due.
+    pub due_at: UtcSecond,
+    /// The business date it falls due on.
+    pub due_date: BusinessDate,
+    /// Why that is not when the client asked for it.
+    pub moved: Option<DateMove>,
+    /// Its shard in the indexes.
+    pub shard: Shard,
+    /// When it was created.
+    pub created_at: UtcSecond,
+    /// Who created it.
+    pub created_by: Actor,
+    /// Which amendment these details are of, if they are not the payment's first. Then it was created when it was amended.
+    pub amendment: Option<Amendment>,
+}
+
+impl Details {
+    /// Accepts an instruction at `now`, due when it asks for.
+    #[must_use]
+    pub fn accept(
+        payment_id: PaymentId,
+        instruction: Instruction,
+        zone: BusinessZone,
+        shards: ShardCount,
+        now: UtcSecond,
+        by: Actor,
+    ) -> Self {
+        let due = Due::as_asked(instruction.scheduled_for, zone);
+        Self::accept_due(payment_id, instruction, due, shards, now, by)
+    }
+
+    /// Accepts an instruction at `now`, due when its calendar says.
+    #[must_use]
+    pub fn accept_due(
+        payment_id: PaymentId,
+        instruction: Instruction,
+        due: Due,
+        shards: ShardCount,
+        now: UtcSecond,
+        by: Actor,
+    ) -> Self {
+        let shard = payment_id.shard(shards);
+        let Due { at: due_at, date: due_date, moved } = due;
+        let slot_at = SlotAt::of_first_due(due_at);
+        let (created_at, created_by, amendment) = (now, by, None);
+        Self { payment_id, instruction, slot_at, due_at, due_date, moved, shard, created_at, created_by, amendment }
+    }
+
+    /// Which details these are.
+    #[must_use]
+    pub fn details_key(&self) -> DetailsKey {
+        DetailsKey { payment_id: self.payment_id, amendment: self.amendment.map(|amendment| amendment.name) }
+    }
+
+    /// The details of the amendment `id` of a payment whose head is `head`, and whose details in force are these. They are accepted
+    /// at `now` and make the next version. Their due time is that of the details in force.
+    #[must_use]
+    pub fn amended(
+        &self,
+        head: &Head,
+        id: AmendmentId,
+        instruction: Instruction,
+        (now, by): (UtcSecond, Actor),
+    ) -> Self {
+        let name = AmendmentName { version: head.version + 1, id };
+        let amendment = Some(Amendment { name, previous: head.amendment });
+        Self { instruction, created_at: now, created_by: by, amendment, ..self.clone() }
+    }
+
+    /// The details of the bank's own amendment of a payment whose head is `head`, and whose details in force are these: the same content,
+    /// with another due time.
+    #[must_use]
+    pub fn redated(&self, head: &Head, due: Due, now: UtcSecond) -> Self {
+        let id = AmendmentId::of_redate(head.payment_id, (head.version, head.amendment), due.at);
+        let details = self.amended(head, id, self.instruction.clone(), (now, Actor::redate()));
+        Self { due_at: due.at, due_date: due.date, moved: due.moved, ..details }
+    }
+
+    /// The fields in which the details that follow differ, by their names in the API. The bank's own amendments change the due time
+    /// alone, and a client's change it only by what it asks for.
+    #[must_use]
+    pub fn changes(&self, next: &Self) -> Vec<&'static str> {
+        if next.created_by.is_redate() { vec![REDATED] } else { self.instruction.differences(&next.instruction) }
+    }
+
+    /// The key of the payment's head.
+    #[must_use]
+    pub fn key(&self) -> HeadKey {
+        let slot = Slot { at: self.slot_at, payment_id: self.payment_id };
+        HeadKey { account: self.instruction.account.clone(), slot }
+    }
+}
+
+/// One entry of a payment's trail: a status that it entered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrailEntry {
+    /// The status.
+    pub status: Status,
+    /// When.
+    pub at: UtcSecond,
+    /// By whom.
+    pub by: Actor,
+}
+
+/// The part of a payment that changes. It has at most 1 KB, so writing it costs one write unit, without the indexes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The payment's id.
+    pub payment_id: PaymentId,
+    /// Who pays.
+    pub account: AccountId,
+    /// Who is paid.
+    pub payee: AccountId,
+    /// How much.
+    pub money: Money,
+    /// When the client wants it.
+    pub scheduled_for: ScheduledFor,
+    /// The client's reference.
+    pub reference: Option<Reference>,
+    /// Where the head is: when the payment was due at first.
+    pub slot_at: SlotAt,
+    /// When it falls due.
+    pub due_at: UtcSecond,
+    /// The business date it falls due on.
+    pub due_date: BusinessDate,
+    /// Its shard in the indexes.
+    pub shard: Shard,
+    /// Its status, with the status's data.
+    pub state: State,
+    /// 1 at first. Each transition and each amendment raises it by one.
+    pub version: u32,
+    /// The amendment whose details are in force; none if the first details are.
+    pub amendment: Option<AmendmentName>,
+    /// The last amendment, until the payment is settled.
+    pub amended: Option<Amended>,
+    /// When it was created, and who created it.
+    pub created: (UtcSecond, Actor),
+    /// Its transitions after that, oldest first.
+    pub moved: Vec<TrailEntry>,
+    /// How often it was dispatched; `None` before it is pending. A redrive raises it without a
+    /// transition.
+    pub dispatch_attempt: Option<u32>,
+    /// Whether its settlement waits for a report.
+    pub unreported: bool,
+}
+
+impl Head {
+    /// Builds the head of a new payment from its first details. The same details always give the same head.
+    #[must_use]
+    pub fn scheduled(details: &Details) -> Self {
+        let Instruction { account, payee, money, scheduled_for, reference, .. } = &details.instruction;
+        Self {
+            payment_id: details.payment_id,
+            account: account.clone(),
+            payee: payee.clone(),
+            money: *money,
+            scheduled_for: *scheduled_for,
+            reference: reference.clone(),
+            slot_at: details.slot_at,
+            due_at: details.due_at,
+            due_date: details.due_date,
+            shard: details.shard,
+            state: State::Scheduled,
+            version: FIRST_VERSION,
+            amendment: None,
+            amended: None,
+            created: (details.created_at, details.created_by.clone()),
+            moved: Vec::new(),
+            dispatch_attempt: None,
+            unreported: false,
+        }
+    }
+
+    /// Which details are in force.
+    #[must_use]
+    pub fn details_key(&self) -> DetailsKey {
+        DetailsKey { payment_id: self.payment_id, amendment: self.amendment }
+    }
+
+    /// The head of a scheduled payment once an amendment's details are in force. They may have been written long before: a client can
+    /// complete tomorrow what failed today.
+    #[must_use]
+    pub fn amended(&self, name: AmendmentName, details: &Details, amended: Amended) -> Self {
+        let Instruction { payee, money, scheduled_for, reference, .. } = &details.instruction;
+        Self {
+            payee: payee.clone(),
+            money: *money,
+            scheduled_for: *scheduled_for,
+            reference: reference.clone(),
+            due_at: details.due_at,
+            due_date: details.due_date,
+            version: name.version,
+            amendment: Some(name),
+            amended: Some(amended),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the payment is due as at first.
+    #[must_use]
+    pub fn is_due_as_at_first(&self) -> bool {
+        self.due_at == self.slot_at.first_due()
+    }
+
+    /// The fields in which details say something else, by their names in the API. A head says what the details in force say,
+    /// so a difference is damage.
+    #[must_use]
+    pub fn differences(&self, details: &Details) -> Vec<&'static str> {
+        let Instruction { account, payee, money, .. } = &details.instruction;
+        [
+            ("paymentId", self.payment_id != details.payment_id),
+            ("accountId", self.account != *account),
+            ("payeeAccountId", self.payee != *payee),
+            ("amountMinor", self.money.amount != money.amount),
+            ("currency", self.money.currency != money.currency),
+            ("dueAt", (self.slot_at, self.due_at) != (details.slot_at, details.due_at)),
+            ("dueDate", self.due_date != details.due_date),
+            ("version", self.amendment != details.amendment.map(|amendment| amendment.name)),
+        ]
+        .into_iter()
+        .filter_map(|(field, differs)| differs.then_some(field))
+        .collect()
+    }
+
+    /// Its key, the same in both tables.
+    #[must_use]
+    pub fn key(&self) -> HeadKey {
+        HeadKey { account: self.account.clone(), slot: self.slot() }
+    }
+
+    /// Its place among its account's heads.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        Slot { at: self.slot_at, payment_id: self.payment_id }
+    }
+
+    /// Its payment's place in the list of its account.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place { due_at: self.due_at, payment_id: self.payment_id }
+    }
+
+    /// The payment, as results, reports and events name it.
+    #[must_use]
+    pub fn due_payment(&self) -> DuePayment {
+        DuePayment { account: self.account.clone(), payment_id: self.payment_id, due_at: self.due_at }
+    }
+
+    /// Returns what `event` changes about this head, or the [`Decision`] against it.
+    pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
+        Transition::new(&self.state, self.version, event, at, by)
+    }
+
+    /// The whole trail, oldest first: at most [`MAX_TRAIL_ENTRIES`].
+    pub fn trail(&self) -> impl Iterator<Item = TrailEntry> + '_ {
+        let (at, by) = self.created.clone();
+        std::iter::once(TrailEntry { status: Status::Scheduled, at, by }).chain(self.moved.iter().cloned())
+    }
+
+    /// When it was created.
+    #[must_use]
+    pub fn created_at(&self) -> UtcSecond {
+        self.created.0
+    }
+
+    /// When its status last changed, or when it was amended or created. A redrive or a report does not change it. The API
+    /// calls it `updatedAt`.
+    #[must_use]
+    pub fn updated_at(&self) -> UtcSecond {
+        self.last_change().0
+    }
+
+    /// When the head got its version, and by whom.
+    #[must_use]
+    pub fn last_change(&self) -> (UtcSecond, &Actor) {
+        match (self.moved.last(), &self.amended) {
+            (Some(entry), _) => (entry.at, &entry.by),
+            (None, Some(amended)) => (amended.at, &amended.by),
+            (None, None) => (self.created.0, &self.created.1),
+        }
+    }
+
+    /// From when on it can or could be claimed: when it is due, or was created or amended, whatever is last.
+    #[must_use]
+    pub fn claimable_from(&self) -> UtcSecond {
+        let amended_at = self.amended.as_ref().map(|amended| amended.at);
+        self.due_at.max(self.created_at()).max(amended_at.unwrap_or(self.due_at))
+    }
+
+    /// When it was settled, if it was.
+    #[must_use]
+    pub fn settled_at(&self) -> Option<UtcSecond> {
+        let settled = matches!(self.state, State::Processed(_) | State::Failed(_));
+        settled.then(|| self.updated_at())
+    }
+
+    /// Its transaction id, if it was processed.
+    #[must_use]
+    pub fn transaction_id(&self) -> Option<&TransactionId> {
+        if let State::Processed(id) = &self.state { Some(id) } else { None }
+    }
+
+    /// Why it failed, if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        if let State::Failed(failure) = &self.state { Some(failure) } else { None }
+    }
+}

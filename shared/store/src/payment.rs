@@ -1,0 +1,12 @@
+//! Payments: creating, amending, claiming, settling, cancelling and archiving them, and their two items.
+
+pub(crate) mod archive;
+pub(crate) mod cancel;
+pub(crate) mod data;
+pub(crate) mod details_item;
+pub(crate) mod head_item;
+pub(crate) mod insert;
+pub(crate) mod lookup;
+pub(crate) mod redate;
+pub(crate) mod settlement;
+pub(crate) mod transition;

@@ -1,0 +1,169 @@
+//! Archiving: a past payment's head is copied into history, then removed from the hot table.
+//!
+//! In this order, a head is never in neither table. The details always are in history. The item is
+//! copied as it was read, so attributes that only a later version knows survive. A settled head is in
+//! history since its settlement, so its copy is only compared.
+
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
+use payments_model::{Head, HeadKey};
+
+use crate::conditional::{conditional, equations};
+use crate::error::StoreError;
+use crate::item::Item;
+use crate::payment::head_item::{decode_head, encode_head, head_key};
+use crate::schema::{EXPIRES_AT, KEPT_UNTIL};
+use crate::store::Store;
+
+/// A head, together with the item that it was read from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredHead {
+    head: Head,
+    item: Item,
+}
+
+impl StoredHead {
+    /// Encodes a head that was not read, such as a model's. A function copies what it read: see
+    /// [`Store::stored_heads`].
+    pub fn new(head: Head) -> Result<Self, StoreError> {
+        let item = encode_head(&head)?;
+        Ok(Self { head, item })
+    }
+
+    /// Reads a head of a table.
+    pub(crate) fn read(table: &str, item: Item) -> Result<Self, StoreError> {
+        decode_head(table, item.clone()).map(|head| Self { head, item })
+    }
+
+    /// The head, as far as this version knows it.
+    pub fn known(&self) -> &Head {
+        &self.head
+    }
+}
+
+/// The item as it was read, at its head's key.
+pub(crate) fn whole_item(stored: &StoredHead) -> Item {
+    let mut item = stored.item.clone();
+    item.extend(head_key(&stored.head.key()));
+    item
+}
+
+/// The same without the times at which either table may delete it.
+pub(crate) fn item_of(stored: &StoredHead) -> Item {
+    let mut item = whole_item(stored);
+    for time_to_live in [EXPIRES_AT, KEPT_UNTIL] {
+        item.remove(time_to_live);
+    }
+    item
+}
+
+/// The result of copying a head into history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Archived {
+    /// History has this item.
+    Done,
+    /// History has another head of this payment, which stays.
+    Different(Box<Head>),
+    /// Another run writes to the copy in history at the same time.
+    Changed,
+}
+
+/// The result of removing a head from the hot table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Removed {
+    /// The head was removed.
+    Done,
+    /// The head was already gone.
+    Gone,
+    /// The head has changed since it was read, and stays.
+    Changed,
+    /// The head was removed, but it had attributes by then that the copy in history lacks. This is
+    /// what it had. Copy it again.
+    Grown(Box<StoredHead>),
+}
+
+impl Store {
+    /// Returns the heads at up to 100 keys of the hot table with their items, as far as they exist. An
+    /// unreadable item does not hide the others.
+    pub async fn stored_heads(
+        &self,
+        keys: &[HeadKey],
+    ) -> Result<Vec<(HeadKey, Result<StoredHead, StoreError>)>, StoreError> {
+        let table = &self.tables.payments;
+        let items = self.items_at(table, keys).await?;
+        Ok(items.into_iter().map(|(key, item)| (key, StoredHead::read(table, item))).collect())
+    }
+
+    /// Returns a head of the hot table with its item: 1 read unit.
+    pub async fn stored_head(&self, key: &HeadKey) -> Result<Option<StoredHead>, StoreError> {
+        let item = self.get(&self.tables.payments, head_key(key)).await?;
+        item.map(|item| StoredHead::read(&self.tables.payments, item)).transpose()
+    }
+
+    /// Returns a head of the hot table with its item as it is or was a moment ago: half a read unit.
+    pub async fn recent_head(&self, key: &HeadKey) -> Result<Option<StoredHead>, StoreError> {
+        let item = self.get_recent(&self.tables.payments, head_key(key)).await?;
+        item.map(|item| StoredHead::read(&self.tables.payments, item)).transpose()
+    }
+
+    /// Copies a head's item into history, unless another head is there: 1 write unit, 1 in `due`, and
+    /// 1 in `transaction` if it was processed.
+    ///
+    /// An earlier run may have copied the same head before an attribute changed that this version does
+    /// not know. The hot table's item then replaces that copy, which costs a second write.
+    pub async fn put_archived_head(&self, stored: &StoredHead) -> Result<Archived, StoreError> {
+        let history = &self.tables.history;
+        let Some(found) = self.put_if_absent(history, item_of(stored)).await? else { return Ok(Archived::Done) };
+        let mut copy = item_of(stored);
+        // Until when that item is kept is said of it alone, and stays.
+        copy.extend(found.get(KEPT_UNTIL).map(|until| (KEPT_UNTIL.to_owned(), until.clone())));
+        if found == copy {
+            return Ok(Archived::Done);
+        }
+        let (condition, names, values) = equations(&found, " AND ");
+        let head = decode_head(history, found)?;
+        if head != stored.head {
+            return Ok(Archived::Different(Box::new(head)));
+        }
+        let put = self
+            .client
+            .put_item()
+            .table_name(history)
+            .set_item(Some(copy))
+            .condition_expression(condition)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
+            .send()
+            .await;
+        Ok(if conditional("PutItem", put)?.is_ok() { Archived::Done } else { Archived::Changed })
+    }
+
+    /// Removes a head from the hot table, if none of its attributes has changed and it has been
+    /// reported: 1 write unit, and 1 in `due`.
+    ///
+    /// A condition cannot ask for attributes that were added, so those come back as
+    /// [`Removed::Grown`]. A crash before they are copied loses them. So a later version that adds an
+    /// attribute to a settled head also changes one that is there, and writes history too: heads expire.
+    pub async fn remove_head(&self, stored: &StoredHead) -> Result<Removed, StoreError> {
+        let (condition, names, values) = equations(&stored.item, " AND ");
+        let delete = self
+            .client
+            .delete_item()
+            .table_name(&self.tables.payments)
+            .set_key(Some(head_key(&stored.head.key())))
+            .condition_expression(format!("{condition} AND attribute_not_exists(unreported)"))
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
+            .return_values(ReturnValue::AllOld)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        Ok(match conditional("DeleteItem", delete)? {
+            Ok(removed) => match removed.attributes.filter(|item| *item != stored.item) {
+                Some(item) => Removed::Grown(Box::new(StoredHead { head: stored.head.clone(), item })),
+                None => Removed::Done,
+            },
+            Err(Some(_)) => Removed::Changed,
+            Err(None) => Removed::Gone,
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! The details of the bank's own amendments: those in force, with another due time.
+//!
+//! What a client sent is copied as it is stored, so attributes that only a later version knows survive, and no limit on new details
+//! applies to it.
+
+use std::collections::HashMap;
+
+use payments_model::{Details, DetailsKey};
+
+use crate::error::StoreError;
+use crate::item::Item;
+use crate::payment::details_item::{decode_details, encode_details};
+use crate::schema::KEPT_UNTIL;
+use crate::store::Store;
+
+/// The attributes that are the amendment's own. All others are the client's.
+const OWN: [&str; 11] = [
+    "pk",
+    "sk",
+    "slotAt",
+    "previous",
+    "dueAt",
+    "dueDate",
+    "moveReason",
+    "calendarId",
+    "calendarVersion",
+    "createdAt",
+    "createdBy",
+];
+
+/// Details, together with the item that they were read from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredDetails {
+    details: Details,
+    item: Item,
+}
+
+impl StoredDetails {
+    /// The details, as far as this version knows them.
+    pub fn known(&self) -> &Details {
+        &self.details
+    }
+}
+
+impl Store {
+    /// Returns up to 100 details with their items, as far as they exist, strongly consistent: 1 read unit per 4 KB. An unreadable item
+    /// does not hide the others.
+    pub async fn stored_details(
+        &self,
+        wanted: &[DetailsKey],
+    ) -> Result<HashMap<DetailsKey, Result<StoredDetails, StoreError>>, StoreError> {
+        let history = &self.tables.history;
+        let read = |item: Item| decode_details(history, item.clone()).map(|details| StoredDetails { details, item });
+        let items = self.details_items(wanted, true).await?;
+        Ok(items.into_iter().map(|(key, item)| (key, read(item))).collect())
+    }
+
+    /// Writes the details of the bank's own amendment, with all else as the details in force have it, unless they exist: 1 write unit per
+    /// KB. Returns the existing ones.
+    pub async fn put_redated_details(
+        &self,
+        in_force: &StoredDetails,
+        redated: &Details,
+    ) -> Result<Option<Details>, StoreError> {
+        let (mut item, mut own) = (in_force.item.clone(), encode_details(redated)?);
+        item.remove(KEPT_UNTIL);
+        for name in OWN {
+            match own.remove(name) {
+                Some(value) => item.insert(name.to_owned(), value),
+                None => item.remove(name),
+            };
+        }
+        let history = &self.tables.history;
+        let existing = self.put_if_absent(history, item).await?;
+        existing.map(|item| decode_details(history, item)).transpose()
+    }
+}

@@ -1,0 +1,118 @@
+//! Claims, cancels and redrives: one conditional write each.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use payments_model::{Head, HeadKey, State, Status, Transition};
+
+use crate::conditional::conditional;
+use crate::error::StoreError;
+use crate::item::key_of;
+use crate::key::due::DueSort;
+use crate::payment::head_item::{decode_head, encode_trail_entry, head_key};
+use crate::store::Store;
+
+/// The result of a transition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moved {
+    /// The payment made the transition. This is its head now.
+    Done(Box<Head>),
+    /// The payment is not where the transition begins. This is its head, if the hot table has one.
+    Elsewhere(Option<Box<Head>>),
+}
+
+impl Store {
+    /// Writes a claim or a cancel to the hot table, if the payment has the transition's status and
+    /// version, and is `due` then: 1 write unit for the head, and 2 for its `due` key. A settlement has
+    /// [`Store::decide_settlement`].
+    pub async fn transition(&self, key: &HeadKey, due: DueSort, transition: &Transition) -> Result<Moved, StoreError> {
+        let Some((expression, values)) = update_of(due, transition) else {
+            let source = "a settlement is written to the long-term table first".into();
+            return Err(StoreError::Refused { operation: "UpdateItem", source });
+        };
+        self.move_head(key, expression, values, &[]).await
+    }
+
+    /// Updates a head that has the status `:from`, the version `:fromVersion` and the due key `:fromDue`. The expression can name the
+    /// attributes `named` with a `#`, because DynamoDB reserves some words.
+    pub(crate) async fn move_head(
+        &self,
+        key: &HeadKey,
+        expression: String,
+        values: HashMap<String, AttributeValue>,
+        named: &[&str],
+    ) -> Result<Moved, StoreError> {
+        let names = named.iter().chain(&["status"]).map(|name| (format!("#{name}"), (*name).to_owned()));
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.payments)
+            .set_key(Some(head_key(key)))
+            .condition_expression("#status = :from AND version = :fromVersion AND due = :fromDue")
+            .update_expression(expression)
+            .set_expression_attribute_names(Some(names.collect()))
+            .set_expression_attribute_values(Some(values))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        // The expression is the same for every payment: if it is invalid for one, the item is damaged.
+        if let Err(error) = &update
+            && error.code() == Some("ValidationException")
+        {
+            let why = error.message().unwrap_or("it cannot be updated");
+            return Err(StoreError::unreadable(&self.tables.payments, key_of(&head_key(key)), why));
+        }
+        let decode = |item| decode_head(&self.tables.payments, item).map(Box::new);
+        match conditional("UpdateItem", update)? {
+            Ok(done) => decode(done.attributes.unwrap_or_default()).map(Moved::Done),
+            Err(found) => found.map(decode).transpose().map(Moved::Elsewhere),
+        }
+    }
+
+    /// Raises the dispatch attempt of a payment that is pending at `attempt` to `next`, which sends its request
+    /// again: 1 write unit, and no transition. Returns whether the payment was there.
+    pub async fn redrive(&self, key: &HeadKey, attempt: u32, next: u32) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.payments)
+            .set_key(Some(head_key(key)))
+            .condition_expression("#status = :pending AND dispatchAttempt = :attempt")
+            .update_expression("SET dispatchAttempt = :next")
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_values(":pending", AttributeValue::S(Status::Pending.to_string()))
+            .expression_attribute_values(":attempt", AttributeValue::N(attempt.to_string()))
+            .expression_attribute_values(":next", AttributeValue::N(next.to_string()))
+            .send()
+            .await;
+        Ok(conditional("UpdateItem", update)?.is_ok())
+    }
+}
+
+/// The update expression of a claim or a cancel, and its values. `None` for another transition.
+fn update_of(due: DueSort, transition: &Transition) -> Option<(String, HashMap<String, AttributeValue>)> {
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let number = |number: u32| AttributeValue::N(number.to_string());
+    let status = transition.to().status();
+    let mut values = HashMap::from([
+        (":from".to_owned(), text(transition.from().as_str())),
+        (":fromVersion".to_owned(), number(transition.version())),
+        (":fromDue".to_owned(), text(&due.in_status(transition.from()).to_string())),
+        (":status".to_owned(), text(status.as_str())),
+        (":version".to_owned(), number(transition.version() + 1)),
+        (":due".to_owned(), text(&due.in_status(status).to_string())),
+        (":entry".to_owned(), AttributeValue::L(vec![encode_trail_entry(status, transition.at(), transition.by())])),
+    ]);
+    let more = match transition.to() {
+        State::Cancelled => "",
+        State::Pending => {
+            values.insert(":attempt".to_owned(), number(1));
+            ", dispatchAttempt = :attempt"
+        }
+        State::Scheduled | State::Processed(_) | State::Failed(_) => return None,
+    };
+    let all = "SET #status = :status, version = :version, due = :due, trail = list_append(trail, :entry)";
+    Some((format!("{all}{more}"), values))
+}

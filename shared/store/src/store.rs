@@ -1,0 +1,33 @@
+//! The tables, through one client. Each access pattern is a method, in the room of its items.
+
+use aws_sdk_dynamodb::Client;
+
+/// The names of the tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableNames {
+    /// The hot table.
+    pub payments: String,
+    /// The long-term table.
+    pub history: String,
+    /// The log's table.
+    pub log: String,
+}
+
+/// The tables, through one client.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(crate) client: Client,
+    pub(crate) tables: TableNames,
+}
+
+impl Store {
+    /// Creates a store of existing tables.
+    pub fn new(client: Client, tables: TableNames) -> Self {
+        Self { client, tables }
+    }
+
+    /// The names of the tables, for log lines about their items.
+    pub fn tables(&self) -> &TableNames {
+        &self.tables
+    }
+}

@@ -1,0 +1,7 @@
+//! Webhook endpoints: what their operators chose, and the deliveries to each.
+
+mod as_text;
+pub(crate) mod deliveries;
+pub(crate) mod endpoint;
+pub(crate) mod operate;
+pub(crate) mod state;

@@ -1,0 +1,317 @@
+//! Webhook endpoints: what their operators chose. How far the log was delivered to each is in the endpoint's consumer.
+//!
+//! | item | table | pk | sk |
+//! |---|---|---|---|
+//! | endpoint | `payment-history` | `WEBHOOK#ENDPOINTS` | its id |
+//! | number of endpoints that were created | `payment-history` | `WEBHOOK#ENDPOINTS` | `#CREATED` |
+//! | consumer | `payments-log` | `LOG#CONSUMERS` | `webhook#` and the id |
+//!
+//! An endpoint and its consumer are created and deleted in one transaction. A restore can take one of them. A consumer without an endpoint gets nothing. An endpoint
+//! without a consumer gets a new one, which begins where the restored log's readers go on ([`LogHead::start_after_loss`]).
+//!
+//! The number of created endpoints orders creates, so that those of one moment do not exceed [`MAX_ENDPOINTS`]. Who creates one counts them, and
+//! raises the number in the same transaction, if it is as it was before the count. Nothing else depends on it, so it cannot be wrong.
+
+use std::collections::{BTreeMap, HashMap};
+
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem, Update};
+use chrono::{DateTime, Utc};
+use payments_model::event_filter::{event_type, status_of_type};
+use payments_model::webhook::{EndpointId, EndpointUrl, SecretGeneration};
+use payments_model::{EventFilter, UtcSecond};
+use serde::Deserialize;
+
+use crate::conditional::{conditional, is_conflict_from};
+use crate::error::StoreError;
+use crate::item::{Fault, Item, item_key, key_of, number, text, text_of};
+use crate::key::webhook_partition;
+use crate::log::consumer::{first_lease, webhook_key};
+use crate::log::position::LogPosition;
+use crate::store::Store;
+use crate::webhook::state::{DisabledBy, WebhookState};
+
+/// The end of the partition key of endpoints.
+pub(crate) const ENDPOINTS: &str = "ENDPOINTS";
+
+/// The sort key of the number of endpoints that were created. Ids of endpoints are behind it.
+pub(crate) const CREATED: &str = "#CREATED";
+
+/// The most endpoints. `publish` serves them at the same time: 20 with 8 bodies of 256 KB are 40 MB.
+pub const MAX_ENDPOINTS: usize = 20;
+
+/// The result of creating an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CreateEndpoint {
+    /// The endpoint is new.
+    Created,
+    /// There is one of this id. Nothing was written.
+    Existing,
+    /// Another one was created since the endpoints were counted. Nothing was written.
+    Overtaken,
+}
+
+/// How many endpoints were created, as it is stored.
+#[derive(Debug, Clone)]
+pub struct EndpointsCreated(Option<AttributeValue>);
+
+/// A webhook endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookEndpoint {
+    /// The id, which its operator chose.
+    pub id: EndpointId,
+    /// What its operator chose.
+    pub chosen: EndpointChoice,
+    /// The generation of its secret.
+    pub generation: SecretGeneration,
+    /// Until when the generation before also signs.
+    pub previous_until: Option<UtcSecond>,
+    /// When it was created.
+    pub created_at: UtcSecond,
+    /// When its operator last changed it.
+    pub updated_at: UtcSecond,
+    /// Since when its operator wants nothing sent.
+    pub disabled_at: Option<UtcSecond>,
+}
+
+/// What an operator chooses for an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointChoice {
+    /// Where bodies are sent.
+    pub url: EndpointUrl,
+    /// What the operator wrote about it; empty if nothing.
+    pub description: String,
+    /// Which events are sent.
+    pub filter: EventFilter,
+}
+
+/// The attributes of an endpoint.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EndpointItem {
+    sk: String,
+    url: String,
+    description: String,
+    types: Vec<String>,
+    accounts: Vec<String>,
+    generation: u32,
+    previous_until: Option<String>,
+    created_at: String,
+    updated_at: String,
+    disabled_at: Option<String>,
+}
+
+impl WebhookEndpoint {
+    /// The generations of the secret that sign at `now`, the newest first.
+    pub fn signing(&self, now: UtcSecond) -> impl Iterator<Item = SecretGeneration> {
+        let previous = self.generation.previous().filter(|_| self.previous_until.is_some_and(|until| until > now));
+        [self.generation].into_iter().chain(previous)
+    }
+
+    /// Who wants nothing sent, and since when: its operator, or `publish`, as its consumer's state says.
+    #[must_use]
+    pub fn disabled(&self, state: &WebhookState) -> Option<(DisabledBy, UtcSecond)> {
+        self.disabled_at.map(|at| (DisabledBy::Operator, at)).or(state.disabled_by.zip(state.disabled_at))
+    }
+
+    fn parse(item: Item) -> Result<Self, Fault> {
+        let item: EndpointItem = serde_dynamo::from_item(item)?;
+        let statuses = item.types.iter().map(|kind| status_of_type(kind)).collect::<Result<_, _>>()?;
+        let accounts = item.accounts.iter().map(|account| account.parse()).collect::<Result<_, _>>()?;
+        Ok(Self {
+            id: item.sk.parse()?,
+            chosen: EndpointChoice {
+                url: EndpointUrl::from_stored(&item.url)?,
+                description: item.description,
+                filter: EventFilter { statuses, accounts },
+            },
+            generation: SecretGeneration::from_stored(item.generation).ok_or("a generation is at least 1")?,
+            previous_until: item.previous_until.map(|until| until.parse()).transpose()?,
+            created_at: item.created_at.parse()?,
+            updated_at: item.updated_at.parse()?,
+            disabled_at: item.disabled_at.map(|at| at.parse()).transpose()?,
+        })
+    }
+}
+
+impl EndpointChoice {
+    /// The values of an update that sets all of it, under the names in [`SET_CHOICE`].
+    fn values(&self, now: UtcSecond) -> HashMap<String, AttributeValue> {
+        let plain = |text: &str| AttributeValue::S(text.to_owned());
+        let list = |texts: Vec<String>| AttributeValue::L(texts.into_iter().map(AttributeValue::S).collect());
+        let types = self.filter.statuses.iter().map(|status| event_type(*status)).collect();
+        let accounts = self.filter.accounts.iter().map(ToString::to_string).collect();
+        [
+            (":url", plain(self.url.as_str())),
+            (":description", plain(&self.description)),
+            (":types", list(types)),
+            (":accounts", list(accounts)),
+            (":now", text(now)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+}
+
+const SET_CHOICE: &str =
+    "SET #url = :url, description = :description, #types = :types, accounts = :accounts, updatedAt = :now";
+
+impl Store {
+    /// Returns all endpoints by their ids, strongly consistent: 1 read unit for each 4 KB. One that cannot be read is an error in its place,
+    /// and keeps nobody from the others.
+    pub async fn webhook_endpoints(&self) -> Result<BTreeMap<String, Result<WebhookEndpoint, StoreError>>, StoreError> {
+        let items = self.items_between(&self.tables.history, webhook_partition(ENDPOINTS), "-", "~").await?;
+        Ok(items.into_iter().map(|item| (text_of(&item, "sk").to_owned(), self.parse_endpoint(item))).collect())
+    }
+
+    /// Returns an endpoint, strongly consistent: 1 read unit for each 4 KB.
+    pub async fn webhook_endpoint(&self, id: &EndpointId) -> Result<Option<WebhookEndpoint>, StoreError> {
+        let item = self.get(&self.tables.history, endpoint_key(id)).await?;
+        item.map(|item| self.parse_endpoint(item)).transpose()
+    }
+
+    /// Returns how many endpoints were created, strongly consistent: 1 read unit.
+    pub async fn endpoints_created(&self) -> Result<EndpointsCreated, StoreError> {
+        let created = self.get(&self.tables.history, created_key()).await?;
+        Ok(EndpointsCreated(created.and_then(|mut created| created.remove("created"))))
+    }
+
+    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id: 6 write units and more. `created` was read before
+    /// its caller counted the endpoints. `disabled` is whether its operator wants nothing sent yet.
+    pub async fn create_webhook_endpoint(
+        &self,
+        id: &EndpointId,
+        chosen: &EndpointChoice,
+        from: LogPosition,
+        disabled: bool,
+        instant: DateTime<Utc>,
+        EndpointsCreated(created): EndpointsCreated,
+    ) -> Result<CreateEndpoint, StoreError> {
+        let now = UtcSecond::of(instant).unwrap_or(UtcSecond::MAX);
+        let off = if disabled { ", disabledAt = :now" } else { "" };
+        let endpoint = Update::builder()
+            .table_name(&self.tables.history)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("attribute_not_exists(pk)")
+            .update_expression(format!("{SET_CHOICE}, createdAt = :now, generation = :first{off}"))
+            .set_expression_attribute_names(Some(names_of_choice()))
+            .set_expression_attribute_values(Some(chosen.values(now)))
+            .expression_attribute_values(":first", number(SecretGeneration::FIRST.get()))
+            .build();
+        // A restore may have brought a consumer back whose endpoint was deleted.
+        let consumer = Update::builder()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .update_expression(format!("SET #position = :from, lease = :lease REMOVE {}", WebhookState::MEMORY))
+            .expression_attribute_names("#position", "position")
+            // A run that still has a lease of an endpoint that was deleted writes nothing here.
+            .expression_attribute_values(":lease", number(first_lease(instant)))
+            .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
+        let counted = Update::builder()
+            .table_name(&self.tables.history)
+            .set_key(Some(created_key()))
+            .update_expression("ADD created :one")
+            .expression_attribute_values(":one", number(1));
+        let counted = match created {
+            None => counted.condition_expression("attribute_not_exists(created)"),
+            Some(seen) => counted.condition_expression("created = :seen").expression_attribute_values(":seen", seen),
+        };
+        match self.transact(actions([endpoint, consumer.build(), counted.build()])).await {
+            Ok(Ok(())) => Ok(CreateEndpoint::Created),
+            Ok(Err(0)) => Ok(CreateEndpoint::Existing),
+            Ok(Err(_)) => Ok(CreateEndpoint::Overtaken),
+            Err(error) if is_conflict_from(&error, 2) => Ok(CreateEndpoint::Overtaken),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes an endpoint, and switches it on or off: 4 write units and more. Returns whether there is such an endpoint, with a consumer.
+    /// Attributes that this version does not know stay.
+    ///
+    /// What is switched on is tried at once. A run that is delivering as the endpoint was before writes nothing any more, and stops. It keeps
+    /// its lease until it has its answers, so that nobody sends beside them.
+    pub async fn change_webhook_endpoint(
+        &self,
+        id: &EndpointId,
+        chosen: &EndpointChoice,
+        disabled: bool,
+        now: UtcSecond,
+    ) -> Result<bool, StoreError> {
+        let off = if disabled { ", disabledAt = if_not_exists(disabledAt, :now)" } else { " REMOVE disabledAt" };
+        let endpoint = Update::builder()
+            .table_name(&self.tables.history)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression(format!("{SET_CHOICE}{off}"))
+            .set_expression_attribute_names(Some(names_of_choice()))
+            .set_expression_attribute_values(Some(chosen.values(now)))
+            .build();
+        let forgiven = if disabled { "" } else { "REMOVE disabledAt, disabledBy, failures, failingSince, nextTryAt " };
+        let consumer = Update::builder()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression(format!("{forgiven}ADD lease :one"))
+            .expression_attribute_values(":one", number(1));
+        Ok(self.transact(actions([endpoint, consumer.build()])).await?.is_ok())
+    }
+
+    /// Deletes an endpoint and its consumer, also if they cannot be read: 4 write units and more. Returns whether there was one. A run that
+    /// is delivering writes nothing any more, and stops.
+    pub async fn delete_webhook_endpoint(&self, id: &EndpointId) -> Result<bool, StoreError> {
+        let endpoint = Delete::builder()
+            .table_name(&self.tables.history)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .build();
+        let consumer = Delete::builder().table_name(&self.tables.log).set_key(Some(webhook_key(id))).build();
+        let action = |delete| TransactWriteItem::builder().delete(delete).build();
+        let actions = [endpoint.map(action), consumer.map(action)].into_iter().collect();
+        Ok(self.transact(actions).await?.is_ok())
+    }
+
+    /// Raises the generation of an endpoint's secret by one, if it is `from`: 1 write unit and more. The one before also signs until
+    /// `until`. Returns whether it was raised.
+    pub async fn rotate_webhook_secret(
+        &self,
+        id: &EndpointId,
+        from: SecretGeneration,
+        until: UtcSecond,
+        now: UtcSecond,
+    ) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.history)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("generation = :from")
+            .update_expression("SET generation = generation + :one, previousUntil = :until, updatedAt = :now")
+            .expression_attribute_values(":from", number(from.get()))
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":until", text(until))
+            .expression_attribute_values(":now", text(now));
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+    }
+
+    fn parse_endpoint(&self, item: Item) -> Result<WebhookEndpoint, StoreError> {
+        let key = key_of(&item);
+        WebhookEndpoint::parse(item).map_err(|fault| StoreError::unreadable(&self.tables.history, key, fault))
+    }
+}
+
+fn names_of_choice() -> HashMap<String, String> {
+    [("#url", "url"), ("#types", "types")].map(|(name, attribute)| (name.to_owned(), attribute.to_owned())).into()
+}
+
+fn actions<const N: usize>(updates: [Result<Update, BuildError>; N]) -> Result<Vec<TransactWriteItem>, BuildError> {
+    let action = |update| TransactWriteItem::builder().update(update).build();
+    updates.into_iter().map(|update| update.map(action)).collect()
+}
+
+fn endpoint_key(id: &EndpointId) -> Item {
+    item_key(webhook_partition(ENDPOINTS), id.to_string())
+}
+
+fn created_key() -> Item {
+    item_key(webhook_partition(ENDPOINTS), CREATED.to_owned())
+}

@@ -1,0 +1,115 @@
+//! What an operator does with the deliveries of a webhook endpoint, and where they begin again after a loss of the log.
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use payments_model::UtcSecond;
+use payments_model::webhook::EndpointId;
+
+use crate::conditional::conditional;
+use crate::error::StoreError;
+use crate::item::{Item, number, text};
+use crate::log::consumer::{first_lease, webhook_key};
+use crate::log::head::LogHead;
+use crate::log::position::LogPosition;
+use crate::store::Store;
+use crate::webhook::state::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState};
+
+impl WebhookState {
+    /// The state of an endpoint whose consumer a restore of the log lost: it begins where the log's readers go on.
+    #[must_use]
+    pub fn after_loss(head: Option<&LogHead>, now: UtcSecond) -> Self {
+        Self::new(head.map_or(LogPosition::BEGINNING, |head| head.start_after_loss(now)))
+    }
+}
+
+impl Store {
+    /// Creates the consumer of an endpoint, which a restore of the log took: 1 write unit. It begins where the log's readers go on. Returns its
+    /// state, or that of the one that is there.
+    pub async fn begin_webhook(
+        &self,
+        id: &EndpointId,
+        head: Option<&LogHead>,
+        now: UtcSecond,
+    ) -> Result<WebhookState, StoreError> {
+        let from = WebhookState::after_loss(head, now).position;
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("attribute_not_exists(pk)")
+            .update_expression("SET #position = :from, lease = :lease")
+            .expression_attribute_names("#position", "position")
+            .expression_attribute_values(":from", AttributeValue::S(from.to_string()))
+            .expression_attribute_values(":lease", number(first_lease(now.as_chrono())))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let state = match conditional("UpdateItem", update.send().await)? {
+            Ok(begun) => begun.attributes,
+            // Another call was first.
+            Err(existing) => existing,
+        };
+        self.parse_webhook_state(state.unwrap_or_default())
+    }
+
+    /// Lets an endpoint get the events after a place, again or not yet: 1 write unit for each KB. Returns whether there is such an endpoint. A
+    /// run that is delivering writes nothing any more, unless the place is the same.
+    pub async fn replay_webhook(&self, id: &EndpointId, from: LogPosition) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression("SET #position = :from REMOVE blocking, failures, failingSince, nextTryAt")
+            .expression_attribute_names("#position", "position")
+            .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+    }
+
+    /// Moves an endpoint over the event that it does not accept, if the place is still that of `found`, and remembers who did so: 1 write unit
+    /// for each KB. Returns whether it was moved.
+    pub async fn skip_webhook_event(
+        &self,
+        id: &EndpointId,
+        found: &WebhookState,
+        blocking: &BlockingEvent,
+        skipped: SkippedEvent,
+    ) -> Result<bool, StoreError> {
+        let mut all = found.skipped.clone();
+        all.insert(0, skipped);
+        all.truncate(REMEMBERED);
+        let all = serde_dynamo::to_attribute_value(&all);
+        let all: AttributeValue = all.map_err(|error| StoreError::unreadable(&self.tables.log, "(new)", error))?;
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("#position = :from")
+            .update_expression("SET #position = :to, skipped = :all REMOVE blocking, failures, failingSince, nextTryAt")
+            .expression_attribute_names("#position", "position")
+            .expression_attribute_values(":from", AttributeValue::S(found.position.to_string()))
+            .expression_attribute_values(":to", AttributeValue::S(blocking.after.to_string()))
+            .expression_attribute_values(":all", all.clone())
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        // A call whose reply was lost has written it.
+        let is_same = |existing: &Item| existing.get("skipped") == Some(&all);
+        match conditional("UpdateItem", update.send().await)? {
+            Ok(_) => Ok(true),
+            Err(existing) => Ok(existing.as_ref().is_some_and(is_same)),
+        }
+    }
+
+    /// Asks for a test of an endpoint, which the next run sends: 1 write unit for each KB. Returns whether there is such an endpoint.
+    pub async fn ask_webhook_test(&self, id: &EndpointId, now: UtcSecond) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression("SET testAt = :now")
+            .expression_attribute_values(":now", text(now));
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+    }
+}

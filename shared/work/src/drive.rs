@@ -1,0 +1,47 @@
+//! Drives work round by round.
+
+use payments_boot::{Clock, Deadline, Retries};
+use payments_model::Outage;
+
+use crate::{Halt, Round};
+
+/// Work that is done in rounds.
+pub trait Work {
+    /// The error of its calls.
+    type Error: Outage;
+
+    /// Whether nothing is left.
+    fn is_done(&self) -> bool;
+
+    /// Makes one round of calls. What was throttled or not answered stays in hand.
+    fn round(&mut self) -> impl Future<Output = Round<Self::Error>>;
+}
+
+/// Does rounds until nothing is left. Progress resets the retries. The pace holds for each round by itself, so time lost in one does not
+/// cause a burst in the next.
+///
+/// # Errors
+/// [`Halt`] if the deadline comes, or calls keep failing.
+pub async fn drive<W: Work>(work: &mut W, clock: &Clock, deadline: &Deadline) -> Result<(), Halt<W::Error>> {
+    let mut retries = Retries::default();
+    while !work.is_done() {
+        if deadline.has_come() {
+            return Err(Halt::OutOfTime);
+        }
+        let started = clock.instant();
+        let Round { done, per_second, failure } = work.round().await;
+        if failure.is_none() || done > 0 {
+            retries = Retries::default();
+        }
+        if let Some(error) = failure
+            && let Err(stop) = retries.wait(&error, deadline).await
+        {
+            return Err(Halt::new(stop, error));
+        }
+        deadline.keep_rate(done, started, per_second).await;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+//! The one driver of paced work: rounds of calls until nothing is left, the deadline comes, or calls keep failing.
+
+mod drive;
+mod halt;
+mod retried;
+mod round;
+
+pub use drive::{Work, drive};
+pub use halt::Halt;
+pub use retried::retried;
+pub use round::{Round, at_once};
