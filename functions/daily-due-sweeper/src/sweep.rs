@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 
 use chrono::TimeDelta;
 use futures::StreamExt as _;
-use futures::future::join_all;
-use payments_boot::{Deadline, Retries, Stop};
+use payments_boot::Deadline;
 use payments_model::{Actor, Event, Shard, State, Status, Transition, UtcSecond, causes};
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
+use payments_work::{Halt, Round, Work, at_once, drive};
 
 use crate::function::{SWEEP_EVERY, Sweeper};
 use crate::lateness::claimable_seconds;
 use crate::outcome::SweepOutcome;
-use crate::pace::at_once;
+use crate::pace::writes_at_once;
 
 /// The index entries of one page: 300 KB.
 const PAGE: u16 = 1_000;
@@ -39,7 +39,6 @@ pub(crate) struct ShardSweep<'s> {
     /// Read, and not yet claimed.
     pub(crate) in_hand: VecDeque<DueRow>,
     pub(crate) read_to_end: bool,
-    retries: Retries,
     pub(crate) outcome: SweepOutcome,
 }
 
@@ -77,7 +76,6 @@ impl Sweeper {
             then: is_late.then(|| range(DueUntil::InstantOf(date.plus_days(1), now))),
             in_hand: VecDeque::new(),
             read_to_end: false,
-            retries: Retries::default(),
             outcome: SweepOutcome::empty(),
         };
         sweep.run().await
@@ -93,34 +91,33 @@ impl Sweeper {
     }
 }
 
+impl Work for ShardSweep<'_> {
+    type Error = StoreError;
+
+    fn is_done(&self) -> bool {
+        self.in_hand.is_empty() && self.read_to_end
+    }
+
+    async fn round(&mut self) -> Round<StoreError> {
+        let before = self.progress();
+        let step = if self.in_hand.is_empty() { self.read().await } else { self.claim_some().await };
+        let done = u32::try_from(self.progress() - before).unwrap_or(u32::MAX);
+        Round { done, per_second: self.sweeper.config.claims_per_second, failure: step.err() }
+    }
+}
+
 impl ShardSweep<'_> {
     async fn run(mut self) -> Result<SweepOutcome, StoreError> {
-        while !self.deadline.has_come() {
-            if self.in_hand.is_empty() && self.read_to_end {
-                return Ok(self.outcome);
+        let Self { sweeper, deadline, .. } = self;
+        match drive(&mut self, &sweeper.clock, deadline).await {
+            Ok(()) => return Ok(self.outcome),
+            Err(Halt::OutOfTime) => {}
+            Err(Halt::Broken(error)) => return Err(error),
+            Err(Halt::GivenUp(error)) => {
+                let (shard, causes) = (self.range.shard.get(), causes(&error));
+                tracing::warn!(shard, ?causes, "this run stops sweeping the shard; the next run continues");
+                self.outcome.shards_given_up += 1;
             }
-            let (started, before) = (self.sweeper.clock.instant(), self.progress());
-            let step = if self.in_hand.is_empty() { self.read().await } else { self.claim_some().await };
-            let claimed = self.progress() - before;
-            if step.is_ok() || claimed > 0 {
-                self.retries = Retries::default();
-            }
-            if let Err(error) = step {
-                match self.retries.wait(&error, self.deadline).await {
-                    Ok(()) => {}
-                    Err(Stop::Broken) => return Err(error),
-                    Err(Stop::OutOfTime) => break,
-                    Err(Stop::GivenUp) => {
-                        let (shard, causes) = (self.range.shard.get(), causes(&error));
-                        tracing::warn!(shard, ?causes, "this run stops sweeping the shard; the next run continues");
-                        self.outcome.shards_given_up += 1;
-                        break;
-                    }
-                }
-            }
-            // The rate is applied to each step, so time lost in one step does not cause a burst in the next.
-            let claimed = u32::try_from(claimed).unwrap_or(u32::MAX);
-            self.deadline.keep_rate(claimed, started, self.sweeper.config.claims_per_second).await;
         }
         self.measure_left().await;
         self.count_remaining().await;
@@ -156,11 +153,10 @@ impl ShardSweep<'_> {
 
     /// Claims the next few payments. Those whose claim was throttled or not answered stay in hand.
     async fn claim_some(&mut self) -> Result<(), StoreError> {
-        let at_once = at_once(self.sweeper.config.claims_per_second);
-        let some: Vec<DueRow> = self.in_hand.drain(..self.in_hand.len().min(at_once)).collect();
-        let claims = join_all(some.iter().map(|row| self.sweeper.claim(row))).await;
+        let (sweeper, most) = (self.sweeper, writes_at_once(self.sweeper.config.claims_per_second));
+        let claims = at_once(&mut self.in_hand, most, async |row| sweeper.claim(row).await).await;
         let mut failure = None;
-        for (row, claim) in some.into_iter().zip(claims) {
+        for (row, claim) in claims {
             match claim {
                 Ok(Moved::Done(head)) => {
                     self.outcome.claimed += 1;

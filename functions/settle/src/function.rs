@@ -1,55 +1,13 @@
 //! The function: a batch of settlement results, each handled on its own.
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_model::{
-    Actor, Decision, Event, Head, HeadKey, Outage as _, PaymentId, Settlement, State, TransactionId, Transition, causes,
-};
-use payments_queue::SettlementResult;
-use payments_store::{Decided, Moved, Store, StoreError};
+use payments_store::Store;
 
+use crate::batch::Batch;
 use crate::config::Config;
-use crate::message_end::{MessageEnd, Tally};
-
-/// Why a message was not handled.
-enum Halt {
-    /// DynamoDB failed, or an item cannot be read.
-    Failed(StoreError),
-    /// The deadline came. No call is made after that: the result is delivered again.
-    OutOfTime,
-}
-
-impl From<StoreError> for Halt {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// Whether a result is of the transfer that the payment asks for. The log says what differs, and neither amounts nor accounts.
-fn is_of_transfer(head: &Head, result: &SettlementResult) -> bool {
-    if head.money == result.money && head.payee == result.payee {
-        return true;
-    }
-    let amount_differs = head.money.amount != result.money.amount;
-    let currency_differs = head.money.currency != result.money.currency;
-    let payee_differs = head.payee != result.payee;
-    let (payment_id, status) = (head.payment_id, head.state.status());
-    tracing::error!(
-        %payment_id,
-        %status,
-        amount_differs,
-        currency_differs,
-        payee_differs,
-        "a settlement result is of another transfer than the payment; the payment is unchanged, and SQS retries this"
-    );
-    false
-}
-
-/// Lets another call begin, unless the deadline has come.
-fn in_time(deadline: &Deadline) -> Result<(), Halt> {
-    if deadline.has_come() { Err(Halt::OutOfTime) } else { Ok(()) }
-}
+use crate::message_end::Tally;
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -57,7 +15,7 @@ pub struct Settle {
     pub(crate) config: Config,
     pub(crate) store: Store,
     pub(crate) clock: Clock,
-    pub(crate) metrics: Metrics,
+    metrics: Metrics,
 }
 
 impl Settle {
@@ -70,167 +28,18 @@ impl Settle {
     /// names the messages to be retried.
     pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
-        let ends = self.handle_all(event.payload.records, &deadline).await;
+        let handled = Batch::new(self, event.payload.records, &deadline).handle().await;
         let mut tally = Tally::default();
         let mut response = SqsBatchResponse::default();
-        for (message_id, end, shared) in ends {
-            tally.count(&end);
-            tally.shared_transaction_ids += u64::from(shared);
-            if end.is_retried() {
+        for message in handled {
+            tally.count(&message);
+            if message.end.is_retried() {
                 let mut failure = BatchItemFailure::default();
-                failure.item_identifier = message_id;
+                failure.item_identifier = message.id;
                 response.batch_item_failures.push(failure);
             }
         }
         self.metrics.emit(self.clock.instant(), &tally);
         response
-    }
-
-    /// Handles one message. Returns its id, its end, and whether another payment has the same transaction id.
-    pub(crate) async fn handle_message(&self, message: SqsMessage, deadline: &Deadline) -> (String, MessageEnd, bool) {
-        let message_id = message.message_id.unwrap_or_default();
-        let result = match SettlementResult::parse(message.body.as_deref().unwrap_or_default()) {
-            Ok(result) => result,
-            Err(error) => {
-                let causes = causes(&error);
-                tracing::error!(message_id, ?causes, "a settlement result cannot be read");
-                return (message_id, MessageEnd::Poison, false);
-            }
-        };
-        let payment_id = result.payment_id;
-        match self.settle(&result, deadline).await {
-            Ok((end, shared)) => {
-                match &end {
-                    MessageEnd::Unknown => {
-                        tracing::error!(message_id, %payment_id, "the payment does not exist; SQS retries this");
-                    }
-                    MessageEnd::TooEarly => {
-                        tracing::error!(message_id, %payment_id, "the payment is not pending yet; SQS retries this");
-                    }
-                    _ => {}
-                }
-                if shared && let Settlement::Processed(transaction_id) = &result.settlement {
-                    tracing::error!(message_id, %payment_id, %transaction_id, "another payment has this transaction id");
-                }
-                (message_id, end, shared)
-            }
-            Err(Halt::OutOfTime) => (message_id, MessageEnd::OutOfTime, false),
-            Err(Halt::Failed(error)) => {
-                let causes = causes(&error);
-                tracing::warn!(message_id, %payment_id, ?causes, "a payment was not settled; SQS retries the message");
-                (message_id, MessageEnd::Outage(error.kind()), false)
-            }
-        }
-    }
-
-    async fn settle(&self, result: &SettlementResult, deadline: &Deadline) -> Result<(MessageEnd, bool), Halt> {
-        let end = match &result.echo {
-            // The echo of a payment that is due as at first saves a read. If it leads to no head, the details decide.
-            Some(payment) => match self.settle_at(&payment.guessed_key(), result, deadline).await? {
-                MessageEnd::Unknown => self.settle_by_details(result, deadline).await?,
-                end => end,
-            },
-            None => self.settle_by_details(result, deadline).await?,
-        };
-        let shared = match (&end, &result.settlement) {
-            (MessageEnd::Settled(_) | MessageEnd::Repeated, Settlement::Processed(id)) => {
-                in_time(deadline)?;
-                self.is_shared(id, result.payment_id).await
-            }
-            _ => false,
-        };
-        Ok((end, shared))
-    }
-
-    /// Whether another payment has this transaction id. The index lags, so it may not show two payments that
-    /// are settled at the same moment. A failed read is only logged.
-    async fn is_shared(&self, id: &TransactionId, payment_id: PaymentId) -> bool {
-        match self.store.payments_of_transaction(id).await {
-            Ok(carriers) => carriers.iter().any(|key| key.slot.payment_id != payment_id),
-            Err(error) => {
-                let causes = causes(&error);
-                tracing::warn!(%payment_id, transaction_id = %id, ?causes, "a transaction's payments cannot be read");
-                false
-            }
-        }
-    }
-
-    async fn settle_by_details(&self, result: &SettlementResult, deadline: &Deadline) -> Result<MessageEnd, Halt> {
-        in_time(deadline)?;
-        let Some(details) = self.store.details(result.payment_id).await? else { return Ok(MessageEnd::Unknown) };
-        self.settle_at(&details.key(), result, deadline).await
-    }
-
-    /// Settles the payment at `key`: puts its settled head into history, which decides, and lets the head in the hot
-    /// table follow. A result that comes again completes what an earlier one left.
-    async fn settle_at(
-        &self,
-        key: &HeadKey,
-        result: &SettlementResult,
-        deadline: &Deadline,
-    ) -> Result<MessageEnd, Halt> {
-        in_time(deadline)?;
-        // Only settlement leaves PENDING, so what was pending a moment ago still is, or history has its settlement.
-        let recent = self.store.recent_head(key).await?;
-        let recent = recent.and_then(|head| Some((self.step(head.known(), result).ok()?, head)));
-        let (step, pending) = match recent {
-            Some(pending) => pending,
-            None => {
-                in_time(deadline)?;
-                let Some(head) = self.store.stored_head(key).await? else {
-                    in_time(deadline)?;
-                    let archived = self.store.archived_head(key).await?;
-                    return Ok(archived.map_or(MessageEnd::Unknown, |head| self.end_of(&head, result)));
-                };
-                let Ok(step) = self.step(head.known(), result) else { return Ok(self.end_of(head.known(), result)) };
-                (step, head)
-            }
-        };
-        if !is_of_transfer(pending.known(), result) {
-            return Ok(MessageEnd::OtherTransfer);
-        }
-        in_time(deadline)?;
-        let (Decided::Now(settled) | Decided::Before(settled)) = self.store.decide_settlement(&pending, &step).await?;
-        if settled.known().settled_at().is_none() {
-            return Ok(self.end_of(settled.known(), result));
-        }
-        // Also after another result: the payment's own may never come again.
-        in_time(deadline)?;
-        let moved = self.store.follow_settlement(&settled).await?;
-        Ok(match (self.end_of(settled.known(), result), moved) {
-            (MessageEnd::Repeated, Moved::Done(_)) => MessageEnd::Settled(result.settlement.clone()),
-            (MessageEnd::Repeated, Moved::Elsewhere(Some(head))) => self.end_of(&head, result),
-            // It was completed, reported, and has expired; or the result is another one.
-            (end, _) => end,
-        })
-    }
-
-    fn step(&self, head: &Head, result: &SettlementResult) -> Result<Transition, Decision> {
-        head.transition(&Event::Settle(result.settlement.clone()), self.clock.now(), Actor::transaction_service())
-    }
-
-    /// Returns what a result means for a head that it does not change.
-    fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
-        let end = MessageEnd::of(self.step(head, result).err());
-        if end == MessageEnd::Repeated && !is_of_transfer(head, result) {
-            return MessageEnd::OtherTransfer;
-        }
-        if end != MessageEnd::Conflicting {
-            return end;
-        }
-        // The only record of the contradicting result.
-        let new_transaction_id =
-            if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
-        let stored_transaction_id = head.transaction_id().map(TransactionId::as_str);
-        let (payment_id, status) = (head.payment_id, head.state.status());
-        tracing::error!(
-            %payment_id,
-            %status,
-            stored_transaction_id,
-            new_transaction_id,
-            "a settlement result contradicts the payment's status; the payment is unchanged"
-        );
-        let moved_money = head.state == State::Cancelled && new_transaction_id.is_some();
-        if moved_money { MessageEnd::CancelledProcessed } else { end }
     }
 }
