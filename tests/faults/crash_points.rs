@@ -11,10 +11,10 @@ use fastrand::Rng;
 use payments_machine::queues::RESULT_VISIBILITY;
 use payments_month::intent::Intent;
 use payments_month::random::Seed;
-use payments_tests::{Ask, Reply};
+use payments_tests::{Ask, CrashPoint, Reply, Way};
 use serde_json::json;
 
-use crate::fault_plan::{FaultPlan, WAYS, WAYS_OF_TRANSACTIONS, Way, every_crash_point};
+use crate::fault_plan::{WAYS, WAYS_OF_TRANSACTIONS, every_crash_point, run_to};
 use crate::fixture::Fixture;
 use crate::invariants::{self, Stage};
 use crate::{disturbances, transaction_service};
@@ -177,7 +177,7 @@ const FIRST_SEED: u64 = 2;
 #[derive(Debug, Clone, Copy)]
 struct Case {
     work: Work,
-    plan: FaultPlan,
+    point: CrashPoint,
     /// Whether it is tried again after the failure. Only a client may give up.
     again: bool,
     disturbed: bool,
@@ -186,14 +186,14 @@ struct Case {
 impl Case {
     /// Runs it. Returns whether the planned call was reached, and whether one failed.
     async fn run(self, fixture: &Fixture) -> Result<(bool, bool)> {
-        let seed = u64::try_from(self.plan.call)?;
+        let seed = u64::try_from(self.point.call)?;
         let random = self.disturbed.then(|| Seed(seed).source("crash points"));
         let mut intents = self.work.prepare(fixture, random.clone()).await?;
         let place = disturbances::place(fixture).await?;
         if self.disturbed {
             disturbances::begin(fixture, FIRST_SEED + seed);
         }
-        let run = self.plan.run(&fixture.faults, self.work.fire(fixture, &mut intents)).await;
+        let run = run_to(self.point, &fixture.faults, self.work.fire(fixture, &mut intents)).await;
         run.answer.transpose()?;
         self.check("after the failure", invariants::violations(fixture, &intents, Stage::UnderWay).await?)?;
 
@@ -251,7 +251,7 @@ async fn every_crash_point_of(work: Work) -> Result<()> {
     let fixture = Fixture::start().await?;
     let (mut cases, mut calls) = (0, 0);
     for again in [true, false].into_iter().filter(|again| *again || work.is_http_request()) {
-        let run = async |plan, disturbed| Case { work, plan, again, disturbed }.run(&fixture).await;
+        let run = async |point, disturbed| Case { work, point, again, disturbed }.run(&fixture).await;
         let harness = format!("crash-points {work:?}{}", if again { " again" } else { "" });
         let (more_cases, more_calls) = every_crash_point(&harness, work.ways(), run).await?;
         (cases, calls) = (cases + more_cases, calls.max(more_calls));

@@ -15,11 +15,11 @@ use payments_machine::{Function, Handlers as _};
 use payments_month::files::{Published, published};
 use payments_month::intent::Intent;
 use payments_month::random::Seed;
-use payments_tests::Ask;
+use payments_tests::{Ask, CrashPoint};
 use serde_json::{Value, json};
 
 use crate::disturbances;
-use crate::fault_plan::{FaultPlan, WAYS, every_crash_point};
+use crate::fault_plan::{WAYS, every_crash_point, run_to};
 use crate::fixture::Fixture;
 use crate::invariants::{self, Stage};
 
@@ -78,7 +78,7 @@ async fn assert_seen_once(fixture: &Fixture, intents: &[Intent], when: &str) -> 
 #[derive(Debug, Clone, Copy)]
 struct Case {
     function: Function,
-    plan: FaultPlan,
+    point: CrashPoint,
     disturbed: bool,
 }
 
@@ -94,9 +94,9 @@ impl Case {
         if self.disturbed {
             // From these seeds on, lag leads to more failing calls than from 0.
             let first = if self.function == Function::Report { 2 } else { 3 };
-            disturbances::begin(fixture, first + u64::try_from(self.plan.call)?);
+            disturbances::begin(fixture, first + u64::try_from(self.point.call)?);
         }
-        let run = self.plan.run(&fixture.faults, invoke(fixture, &fixture.functions, self.function)).await;
+        let run = run_to(self.point, &fixture.faults, invoke(fixture, &fixture.functions, self.function)).await;
         self.check(fixture, &intents, "after the failure", Stage::UnderWay).await?;
         if self.disturbed {
             // While reads lag, runs may do less, but nothing wrong.
@@ -146,7 +146,7 @@ async fn assert_night_is_over(
 
 async fn every_crash_point_of(function: Function) -> Result<()> {
     let fixture = Fixture::start().await?;
-    let run = async |plan, disturbed| Case { function, plan, disturbed }.run(&fixture).await;
+    let run = async |point, disturbed| Case { function, point, disturbed }.run(&fixture).await;
     let (cases, calls) = every_crash_point(&format!("night {function}"), WAYS, run).await?;
     println!("{function}: {cases} cases over {calls} calls");
     // Eight ways apply to every call, a read too, without and with disturbances. Some runs make fewer calls.

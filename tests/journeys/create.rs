@@ -4,7 +4,7 @@ use anyhow::Result;
 use futures::future::try_join_all;
 use payments_machine::{Call, Fate, Recorder};
 use payments_tests::tables::text;
-use payments_tests::{Ask, Reply, World, note_case};
+use payments_tests::{Ask, CrashPoints, Reply, Way, World};
 use serde_json::{Value, json};
 
 fn rent() -> Value {
@@ -138,23 +138,22 @@ async fn a_crash_between_the_writes_is_invisible_and_the_retry_completes_it() ->
 
 #[tokio::test]
 async fn whichever_call_is_lost_the_retry_leaves_one_payment() -> Result<()> {
-    for fate in [Fate::LoseRequest, Fate::LoseReply, Fate::Refuse(500, "InternalServerError")] {
-        for lost in 0.. {
-            let world = World::open().await?;
-            // From the k-th try on nothing arrives: the SDK's retries are lost too.
-            let recorder = Recorder::with_fate(move |call| if call.number >= lost { fate } else { Fate::Pass });
-            let dying = world.functions_over(&recorder).await?;
-            let first = world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
-            let retry = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
-            assert_eq!(retry.status, 201, "{fate:?} from {lost}: {retry}");
-            assert_eq!(listed(&world, "tenant").await?, [retry.body], "{fate:?} from {lost}");
-            if first.status == 201 {
-                break;
-            }
-            assert_eq!(first.status, 503, "{fate:?} from {lost}: {first}");
-            note_case("create", format_args!("{fate:?}"), lost)?;
+    // From the k-th try on nothing arrives: the SDK's retries are lost too.
+    let fates = [Fate::LoseRequest, Fate::LoseReply, Fate::Refuse(500, "InternalServerError")];
+    let mut points = CrashPoints::new("create", fates.map(Way::lasting));
+    while let Some(point) = points.next_case() {
+        let world = World::open().await?;
+        let dying = world.functions_over(&point.recorder()).await?;
+        let first = world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
+        let retry = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
+        assert_eq!(retry.status, 201, "{point:?}: {retry}");
+        assert_eq!(listed(&world, "tenant").await?, [retry.body], "{point:?}");
+        if first.status != 201 {
+            assert_eq!(first.status, 503, "{point:?}: {first}");
+            points.failed(format_args!("{:?}", point.way.fate))?;
         }
     }
+    assert_eq!(points.calls(), 2);
     Ok(())
 }
 

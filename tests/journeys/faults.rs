@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use payments_machine::{Fate, Recorder};
-use payments_tests::{Ask, World, note_case};
+use payments_tests::{Ask, CrashPoints, Way, World};
 use serde_json::{Value, json};
 
 fn rent() -> Value {
@@ -49,21 +49,21 @@ async fn a_lasting_error_at_any_call_is_a_503_or_a_500_and_changes_no_later_answ
     let mut cases = 0;
     for (trouble, want) in TROUBLES {
         for route in 0..requests("").len() {
-            for from in 0.. {
+            let mut points = CrashPoints::new("lasting-error", [Way::lasting(trouble)]);
+            while let Some(point) = points.next_case() {
                 let world = World::open().await?;
                 let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
                 let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
-                let recorder = Recorder::with_fate(move |call| if call.number >= from { trouble } else { Fate::Pass });
+                let recorder = point.recorder();
                 let troubled = world.functions_over(&recorder).await?;
                 let reply = world.send_to(&troubled, ask.clone()).await?;
                 let tries = recorder.take_operations().len();
-                if tries <= from {
+                if tries <= point.call {
                     assert_eq!(reply.status, good, "{trouble:?} after the last call: {reply}");
-                    break;
+                    continue;
                 }
-                cases += 1;
-                note_case("lasting-error", format_args!("request {route} {trouble:?}"), from)?;
-                assert_eq!(status_of(&reply), want, "{trouble:?} from call {from} of {ask:?}: {reply}");
+                points.failed(format_args!("request {route} {trouble:?}"))?;
+                assert_eq!(status_of(&reply), want, "{point:?} of {ask:?}: {reply}");
                 if want == 503 {
                     // In a batch only its entries can say so.
                     let (problem, is_entry) = match reply.body.get("results") {
@@ -78,6 +78,7 @@ async fn a_lasting_error_at_any_call_is_a_503_or_a_500_and_changes_no_later_answ
                 let later = world.send(ask).await?;
                 assert_eq!(later.status, good, "after {trouble:?}: {later}");
             }
+            cases += points.cases();
         }
     }
     println!("{cases} cases");

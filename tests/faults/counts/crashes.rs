@@ -8,13 +8,13 @@ use payments_machine::Fate;
 use payments_model::BusinessDate;
 use payments_month::counters::between;
 use payments_store::MAX_DATES_PER_COMMIT;
-use payments_tests::note_case;
+use payments_tests::{CrashPoint, note_case};
 
-use super::fault::{CONFLICT, ELSEWHERE, Fault, WAYS};
+use super::fault::{Fault, WAYS};
 use super::made::Made;
 use super::shards;
 use crate::aggregation::{aggregate, drain, next_batch};
-use crate::fault_plan::{FaultPlan, Way};
+use crate::fault_plan::{CANCELLED_BY_CONDITION, CANCELLED_BY_CONFLICT, REPLY_LOST_ONCE};
 use crate::fixture::Fixture;
 use crate::recount::counters;
 
@@ -33,7 +33,7 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
         let date = first.plus_days(u32::try_from(n)?).to_string();
         made.put(made.head(n, &date, "SCHEDULED", "GBP"))?;
     }
-    let calls = (0..CALLS).flat_map(|call| WAYS.map(|way| Fault::Call(FaultPlan { call, way })));
+    let calls = (0..CALLS).flat_map(|call| WAYS.map(|way| Fault::Call(CrashPoint { call, way })));
     for fault in calls.chain([Fault::None, Fault::AnswerLost]) {
         fixture.forget_counts().await?;
         let mut mapping = made.mapping()?;
@@ -44,20 +44,20 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
         let run = fault.run(&fixture.faults, next_batch(&mut mapping, shards::beginning(), function)).await;
         let deliveries = run.answer.transpose()?;
         let (call, way) = match fault {
-            Fault::Call(FaultPlan { call, way }) => (call, Some(way)),
+            Fault::Call(CrashPoint { call, way }) => (call, Some(way)),
             _ => (0, None),
         };
-        let is_cancelled = matches!(way, Some(CONFLICT | ELSEWHERE));
+        let is_cancelled = way.is_some_and(|way| [CANCELLED_BY_CONFLICT, CANCELLED_BY_CONDITION].contains(&way));
         assert_eq!(run.failed, fault != Fault::None && !(is_cancelled && call < READS), "{fault:?}");
         // The aggregator tries a conflict again, and the SDK a lost reply.
-        let is_retried = is_cancelled || way == Some(Way::ReplyLostOnce);
+        let is_retried = is_cancelled || way == Some(REPLY_LOST_ONCE);
         let succeeded = deliveries.is_some_and(|all| all.iter().all(|one| one.outcome == DeliveryOutcome::Succeeded));
         assert_eq!(succeeded, is_retried || !run.failed, "{fault:?}");
 
         drain(&mut mapping, shards::beginning(), |event| aggregate(&fixture.functions, event)).await?;
         assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "{fault:?}, then tried again");
-        if let (Fault::Call(FaultPlan { call, way }), true) = (fault, run.failed) {
-            note_case("batch-of-transactions", format_args!("{way:?}"), call)?;
+        if let (Fault::Call(CrashPoint { call, way }), true) = (fault, run.failed) {
+            note_case("batch-of-transactions", way.name, call)?;
         }
     }
     made.deliver(&fixture).await?;

@@ -8,7 +8,7 @@ use payments_model::{Event, PaymentId};
 use payments_store::{AuditEntry, AuditMonth};
 use payments_tests::given::move_on;
 use payments_tests::tables::details_key;
-use payments_tests::{Ask, Reply, World, note_case};
+use payments_tests::{Ask, CrashPoint, CrashPoints, Reply, TROUBLES, Way, World};
 use serde_json::{Value, json};
 
 use super::{form, page, payment};
@@ -194,60 +194,49 @@ async fn a_payment_can_be_cancelled_from_its_view() -> Result<()> {
     Ok(())
 }
 
-/// The fates of a call, and whether all that follow have the same: it fails before it takes effect, or after.
-const FATES: [(Fate, bool); 4] = [
-    (Fate::Refuse(500, "InternalServerError"), true),
-    (Fate::LoseReply, true),
-    (Fate::LoseReply, false),
-    (Fate::LoseRequest, false),
-];
-
-/// Functions whose calls have this fate: the try of this number alone, or all from it on, as if the process ended there.
-pub(super) async fn troubled(world: &World, fate: Fate, from: usize, lasts: bool) -> Result<(Functions, Recorder)> {
-    let hit = move |number: usize| if lasts { number >= from } else { number == from };
-    let recorder = Recorder::with_fate(move |call| if hit(call.number) { fate } else { Fate::Pass });
+/// Functions that fail at this point, and what records their calls.
+pub(super) async fn troubled(world: &World, point: CrashPoint) -> Result<(Functions, Recorder)> {
+    let recorder = point.recorder();
     Ok((world.functions_over(&recorder).await?, recorder))
 }
 
 #[tokio::test]
 async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> Result<()> {
-    let mut cases = 0;
-    for (fate, lasts) in FATES {
-        for from in 0.. {
-            let world = World::open().await?;
-            let ids = [
-                world.create("tenant", "a", &payment("2026-12-01")).await?,
-                world.create("tenant", "b", &payment("2026-12-01")).await?,
-            ];
-            let offered = offered(&world, "cancel", &[("payments", &ids.join("\n"))]).await?;
-            let (functions, recorder) = troubled(&world, fate, from, lasts).await?;
-            let first = world.send_named(&functions, "first", offered.ask()).await?;
-            let operations = recorder.take_operations();
-            if operations.len() <= from {
-                assert_eq!(first.status, 200, "{first}");
-                break;
-            }
-            cases += 1;
-            note_case("console-cancel", format_args!("{fate:?} {}", if lasts { "lasts" } else { "once" }), from)?;
-            let case = format!("{fate:?} at {from}, lasts: {lasts}: {first}");
-            assert_eq!(first.status, if lasts { 503 } else { 200 }, "{case}");
-            let known = trail(&world).await?;
-            if operations.iter().any(|operation| operation == "UpdateItem") {
-                assert_eq!(known.len(), 1, "nothing is done without an intent: {case}");
-            }
-            let repeat = confirm(&world, "second", &offered).await?;
-            assert_eq!(repeat.status, 200, "{case}: {repeat}");
-            for id in &ids {
-                assert_eq!(status_of(&world, id).await?, "CANCELLED", "{case}");
-                let view = page(&world, &format!("payment?id={id}")).await?;
-                assert_eq!(view.matches("<td><span class=\"status cancelled\">").count(), 1, "once: {case}");
-                assert!(repeat.text.contains(&format!("{id}: CANCELLED")), "{case}: {repeat}");
-            }
-            let all = trail(&world).await?;
-            assert_eq!(all.len(), 1, "{case}");
-            assert!(all[0].outcome.is_some(), "{case}");
+    let mut points = CrashPoints::new("console-cancel", TROUBLES);
+    while let Some(point) = points.next_case() {
+        let world = World::open().await?;
+        let ids = [
+            world.create("tenant", "a", &payment("2026-12-01")).await?,
+            world.create("tenant", "b", &payment("2026-12-01")).await?,
+        ];
+        let offered = offered(&world, "cancel", &[("payments", &ids.join("\n"))]).await?;
+        let (functions, recorder) = troubled(&world, point).await?;
+        let first = world.send_named(&functions, "first", offered.ask()).await?;
+        let operations = recorder.take_operations();
+        if operations.len() <= point.call {
+            assert_eq!(first.status, 200, "{first}");
+            continue;
         }
+        points.failed(point.way.name)?;
+        let case = format!("{point:?}: {first}");
+        assert_eq!(first.status, if point.way.lasts() { 503 } else { 200 }, "{case}");
+        let known = trail(&world).await?;
+        if operations.iter().any(|operation| operation == "UpdateItem") {
+            assert_eq!(known.len(), 1, "nothing is done without an intent: {case}");
+        }
+        let repeat = confirm(&world, "second", &offered).await?;
+        assert_eq!(repeat.status, 200, "{case}: {repeat}");
+        for id in &ids {
+            assert_eq!(status_of(&world, id).await?, "CANCELLED", "{case}");
+            let view = page(&world, &format!("payment?id={id}")).await?;
+            assert_eq!(view.matches("<td><span class=\"status cancelled\">").count(), 1, "once: {case}");
+            assert!(repeat.text.contains(&format!("{id}: CANCELLED")), "{case}: {repeat}");
+        }
+        let all = trail(&world).await?;
+        assert_eq!(all.len(), 1, "{case}");
+        assert!(all[0].outcome.is_some(), "{case}");
     }
+    let cases = points.cases();
     println!("{cases} cases");
     assert!(cases >= 24, "{cases} cases");
     Ok(())
@@ -258,7 +247,7 @@ async fn an_intent_without_an_outcome_is_shown_as_unknown() -> Result<()> {
     let world = World::open().await?;
     let id = world.create("tenant", "a", &payment("2026-12-01")).await?;
     let offered = offered(&world, "cancel", &[("payments", &id)]).await?;
-    let (functions, _) = troubled(&world, Fate::LoseRequest, 1, true).await?;
+    let (functions, _) = troubled(&world, CrashPoint { call: 1, way: Way::lasting(Fate::LoseRequest) }).await?;
     assert_eq!(world.send_named(&functions, "first", offered.ask()).await?.status, 503);
     let view = page(&world, "audit").await?;
     assert!(view.contains("Unknown: it may have happened") && view.contains(&id), "{view}");
@@ -352,7 +341,7 @@ async fn the_trail_shows_each_action_once_the_newest_first() -> Result<()> {
         let (at, name) = (world.now().to_string(), format!("00000000-0000-5000-8000-{minute:012}"));
         let ask = action("cancel", &[("payments", &id), ("at", &at), ("id", &name), ("step", "do")]);
         // Every seventh has no outcome, so pages end between an outcome and its intent.
-        let (functions, _) = troubled(&world, Fate::LoseRequest, 1, true).await?;
+        let (functions, _) = troubled(&world, CrashPoint { call: 1, way: Way::lasting(Fate::LoseRequest) }).await?;
         let on = if minute % 7 == 3 { &functions } else { world.functions() };
         world.send_named(on, &name, ask).await?;
         wanted.insert(0, name);

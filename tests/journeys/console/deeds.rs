@@ -5,7 +5,7 @@ use payments_machine::Fate;
 use payments_model::webhook::EndpointId;
 use payments_store::WebhookState;
 use payments_tests::given::{HORIZON_DAYS, prepare};
-use payments_tests::{World, note_case};
+use payments_tests::{CrashPoints, Way, World};
 
 use super::acting::{confirm, offered, preview, trail, troubled};
 use super::page;
@@ -123,23 +123,22 @@ async fn what_cannot_be_done_is_refused_and_nothing_changes() -> Result<()> {
 #[tokio::test]
 async fn whatever_fails_it_is_in_the_trail_and_happens_at_most_once() -> Result<()> {
     let mut cases = 0;
-    for (place, fate) in (0..3).flat_map(|place| {
-        [Fate::Refuse(500, "InternalServerError"), Fate::LoseRequest, Fate::LoseReply].map(|fate| (place, fate))
-    }) {
-        for from in 0.. {
+    for place in 0..3 {
+        let fates = [Fate::Refuse(500, "InternalServerError"), Fate::LoseRequest, Fate::LoseReply];
+        let mut points = CrashPoints::new("console-endpoints", fates.map(Way::lasting));
+        while let Some(point) = points.next_case() {
             let world = failing().await?;
             let (name, more) = actions(&world).await?.swap_remove(place);
             let offered = offered(&world, name, &fields(&more)).await?;
-            let (functions, recorder) = troubled(&world, fate, from, true).await?;
+            let (functions, recorder) = troubled(&world, point).await?;
             let first = world.send_named(&functions, "first", offered.ask()).await?;
             let operations = recorder.take_operations();
-            if operations.len() <= from {
+            if operations.len() <= point.call {
                 assert_eq!(first.status, 200, "{first}");
-                break;
+                continue;
             }
-            cases += 1;
-            note_case("console-endpoints", format_args!("{name} {fate:?}"), from)?;
-            let case = format!("{name}: {fate:?} at {from}: {first}");
+            points.failed(format_args!("{name} {:?}", point.way.fate))?;
+            let case = format!("{name}: {point:?}: {first}");
             assert_eq!(first.status, 503, "{case}");
             let (between, known) = (state(&world).await?, trail(&world).await?);
             let has_acted = operations.iter().any(|operation| operation == "UpdateItem");
@@ -165,6 +164,7 @@ async fn whatever_fails_it_is_in_the_trail_and_happens_at_most_once() -> Result<
                 }
             }
         }
+        cases += points.cases();
     }
     println!("{cases} cases");
     assert!(cases >= 30, "{cases} cases");

@@ -10,7 +10,7 @@ use payments_bank::{Dependencies, Functions, OneMachine};
 use payments_machine::triggers::SCHEDULES;
 use payments_machine::{Fate, Function, Handlers as _, Recorder};
 use payments_model::OutageKind;
-use payments_tests::{World, note_case};
+use payments_tests::{CrashPoints, Way, World, note_case};
 use serde_json::Value;
 
 use super::acting::{action, confirm, offered, preview, trail, troubled};
@@ -249,51 +249,47 @@ async fn whatever_fails_the_intent_comes_first_and_it_happens_at_most_once() -> 
     let mut cases = 0;
     for (name, fields) in ACTS {
         for fails in [Fails::Never, Fails::Before, Fails::After] {
-            for fate in [Fate::Refuse(500, "InternalServerError"), Fate::LoseRequest, Fate::LoseReply] {
-                for from in 0.. {
-                    let world = bank().await?;
-                    world.outside.operations.queues.result_dead_letters.send("one", world.now().as_chrono())?;
-                    let offered = offered(&world, name, fields).await?;
-                    let (_, recorder) = troubled(&world, fate, from, true).await?;
-                    let functions = failing(&world, &recorder, fails).await?;
-                    let first = world.send_named(&functions, "first", offered.ask()).await?;
-                    let calls = recorder.take_operations().len();
-                    let (times, known) = (happened(&world, name), trail(&world).await?);
-                    let case = format!("{name}, {fails:?}, {fate:?} at {from}: {first}");
-                    assert!(
-                        times <= 1 && (times == 0 || known.len() == 1),
-                        "nothing is done without an intent: {case}"
-                    );
-                    if calls <= from && fails == Fails::Never {
-                        assert_eq!((first.status, times), (200, 1), "{case}");
-                        break;
-                    }
+            let fates = [Fate::Refuse(500, "InternalServerError"), Fate::LoseRequest, Fate::LoseReply];
+            let mut points = CrashPoints::new("console-operations", fates.map(Way::lasting));
+            while let Some(point) = points.next_case() {
+                let world = bank().await?;
+                world.outside.operations.queues.result_dead_letters.send("one", world.now().as_chrono())?;
+                let offered = offered(&world, name, fields).await?;
+                let (_, recorder) = troubled(&world, point).await?;
+                let functions = failing(&world, &recorder, fails).await?;
+                let first = world.send_named(&functions, "first", offered.ask()).await?;
+                let calls = recorder.take_operations().len();
+                let (times, known) = (happened(&world, name), trail(&world).await?);
+                let case = format!("{name}, {fails:?}, {point:?}: {first}");
+                assert!(times <= 1 && (times == 0 || known.len() == 1), "nothing is done without an intent: {case}");
+                let is_last = calls <= point.call;
+                if is_last && fails == Fails::Never {
+                    assert_eq!((first.status, times), (200, 1), "{case}");
+                    continue;
+                }
+                if is_last {
+                    // Only the operation fails.
+                    note_case("console-operations", format_args!("{name} {fails:?} Pass"), point.call)?;
                     cases += 1;
-                    // Of the last case, only the operation fails.
-                    let met = if calls > from { fate } else { Fate::Pass };
-                    note_case("console-operations", format_args!("{name} {fails:?} {met:?}"), from)?;
-                    assert_eq!(first.status, 503, "{case}");
-                    // Later, so that it cannot be under way any more.
-                    world.set_clock("2026-11-20T09:10:00Z")?;
-                    let repeat = confirm(&world, "second", &offered).await?;
-                    assert_eq!(repeat.status, 200, "{case}: {repeat}");
-                    let all = trail(&world).await?;
-                    assert_eq!(all.len(), 1, "{case}");
-                    let again = if name == "move-dead-letters" {
-                        happened(&world, name) - times
-                    } else {
-                        happened(&world, name)
-                    };
-                    // Only if the trail had no intent is the repeat the first.
-                    assert_eq!(again, usize::from(known.is_empty()), "{case}");
-                    if all[0].outcome.is_none() {
-                        assert!(repeat.text.contains("Unknown: it may have happened"), "{case}: {repeat}");
-                    }
-                    if calls <= from {
-                        break;
-                    }
+                } else {
+                    points.failed(format_args!("{name} {fails:?} {:?}", point.way.fate))?;
+                }
+                assert_eq!(first.status, 503, "{case}");
+                // Later, so that it cannot be under way any more.
+                world.set_clock("2026-11-20T09:10:00Z")?;
+                let repeat = confirm(&world, "second", &offered).await?;
+                assert_eq!(repeat.status, 200, "{case}: {repeat}");
+                let all = trail(&world).await?;
+                assert_eq!(all.len(), 1, "{case}");
+                let again =
+                    if name == "move-dead-letters" { happened(&world, name) - times } else { happened(&world, name) };
+                // Only if the trail had no intent is the repeat the first.
+                assert_eq!(again, usize::from(known.is_empty()), "{case}");
+                if all[0].outcome.is_none() {
+                    assert!(repeat.text.contains("Unknown: it may have happened"), "{case}: {repeat}");
                 }
             }
+            cases += points.cases();
         }
     }
     println!("{cases} cases");

@@ -1,34 +1,34 @@
 //! What comes between the calls of a run: its end, or something else that happens.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
-use payments_machine::interceptor::{Fate, Interceptor, Process, client_over};
-use payments_tests::{World, note_case};
+use payments_machine::interceptor::{Call, Fate, Interceptor, Process, client_over};
+use payments_tests::{CrashPoint, CrashPoints, World, note_case};
 use tokio::sync::Notify;
 
-/// Runs something over a client, of which one call meets a fate. Returns what came of it; none if it was killed.
-pub(super) async fn with_fate<T>(
+/// Runs something over a client that fails at a point, and notes whether it does. Only calls to which `counts` applies have
+/// numbers. Returns what came of the run; none if it was killed.
+pub(super) async fn failing<T>(
     world: &World,
-    harness: &str,
-    fate: Fate,
-    number: usize,
+    points: &mut CrashPoints,
+    point: CrashPoint,
+    counts: impl Fn(&Call) -> bool + Send + Sync + 'static,
     run: impl AsyncFnOnce(Client) -> Result<T>,
 ) -> Result<Option<Result<T>>> {
-    let (process, met) = (Process::default(), Arc::new(AtomicBool::new(false)));
-    let (killed, meets) = (process.clone(), Arc::clone(&met));
+    let (process, calls) = (Process::default(), Arc::new(AtomicUsize::new(0)));
+    let (killed, counted) = (process.clone(), Arc::clone(&calls));
     let interceptor = Interceptor::over(world.recorder.clone(), move |call, next| {
-        let is_it = call.number == number;
-        meets.fetch_or(is_it, Ordering::Relaxed);
-        let (process, fate) = (killed.clone(), if is_it { fate } else { Fate::Pass });
+        let number = counts(&call).then(|| counted.fetch_add(1, Ordering::Relaxed));
+        let (process, fate) = (killed.clone(), number.map_or(Fate::Pass, |number| point.fate_at(number)));
         async move { fate.carry_out(call, &process, |call| async move { next.send(call).await }).await }
     });
     let client = client_over(&world.client().await, interceptor);
     let ended = process.until_killed(run(client)).await;
-    if met.load(Ordering::Relaxed) {
-        note_case(harness, format_args!("{fate:?}"), number)?;
+    if calls.load(Ordering::Relaxed) > point.call {
+        points.failed(format_args!("{:?}", point.way.fate))?;
     }
     Ok(ended)
 }

@@ -8,11 +8,11 @@ use payments_machine::Function;
 use payments_machine::interceptor::{Fate, Interceptor, client_over};
 use payments_store::{Store, segment_of};
 use payments_tests::tables::{NO_DEADLINE, context};
-use payments_tests::{Bus, Counting, with_role};
+use payments_tests::{Bus, Counting, CrashPoints, Way, with_role};
 use publish::{EventBus, Publish};
 use tokio::sync::Barrier;
 
-use super::between::{at_call, with_fate};
+use super::between::{at_call, failing};
 use super::*;
 
 /// A world with a bus, which begins where the log ends.
@@ -291,21 +291,19 @@ async fn of_two_runs_in_lockstep_one_ends_at_its_first_move() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_that_is_killed_at_any_call_loses_no_event_of_the_bus() -> Result<()> {
-    for fate in [Fate::KillBefore, Fate::KillAfter, Fate::LoseReply] {
-        for number in 0.. {
-            let mut bussed = Bussed::open().await?;
-            bussed.segment(170, 0).await?;
-            let tick = json!({ "action": "publish" });
-            let run = async |client| bussed.publish_over(client, tick).await;
-            let run = with_fate(&bussed.world, "bus-killed", fate, number, run).await?;
-            bussed.segment(1, 200).await?;
-            bussed.publish().await?;
-            bussed.judge().await.with_context(|| format!("{fate:?} at call {number}"))?;
-            if run.is_some_and(|run| run.is_ok()) && number > 6 {
-                break;
-            }
-        }
+    let fates = [Fate::KillBefore, Fate::KillAfter, Fate::LoseReply];
+    let mut points = CrashPoints::new("bus-killed", fates.map(Way::once));
+    while let Some(point) = points.next_case() {
+        let mut bussed = Bussed::open().await?;
+        bussed.segment(170, 0).await?;
+        let tick = json!({ "action": "publish" });
+        let run = async |client| bussed.publish_over(client, tick).await;
+        failing(&bussed.world, &mut points, point, |_| true, run).await?;
+        bussed.segment(1, 200).await?;
+        bussed.publish().await?;
+        bussed.judge().await.with_context(|| format!("{point:?}"))?;
     }
+    assert!(points.cases() > 20, "{points:?}");
     Ok(())
 }
 

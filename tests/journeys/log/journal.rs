@@ -7,11 +7,11 @@ use payments_machine::{Function, Handlers as _};
 use payments_month::journal::journaled;
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;
-use payments_tests::Counting;
 use payments_tests::tables::{NO_DEADLINE, context};
+use payments_tests::{Counting, CrashPoints, Way};
 use publish::{JournalObject, Publish};
 
-use super::between::{at_call, with_fate};
+use super::between::{at_call, failing};
 use super::*;
 
 /// Creates payments, and counts them: one segment.
@@ -69,24 +69,20 @@ async fn each_run_writes_what_is_new() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_that_is_killed_at_any_call_leaves_files_without_overlap() -> Result<()> {
-    for fate in [Fate::KillBefore, Fate::KillAfter] {
-        for number in 0.. {
-            let world = World::open().await?;
-            let mut counting = Counting::of(&world).await?;
-            segment(&world, &mut counting, 2, 0).await?;
-            segment(&world, &mut counting, 1, 2).await?;
-            let run = async |client| publish_over(&world, client).await;
-            let run = with_fate(&world, "journal-killed", fate, number, run).await?;
-            // More comes before the next run, which finds the file that the killed one wrote.
-            segment(&world, &mut counting, 1, 3).await?;
-            publish(&world).await?;
-            assert_whole(&world).await.with_context(|| format!("{fate:?} at call {number}"))?;
-            if run.is_some() {
-                assert!(number > 3, "{number} calls");
-                break;
-            }
-        }
+    let mut points = CrashPoints::new("journal-killed", [Fate::KillBefore, Fate::KillAfter].map(Way::once));
+    while let Some(point) = points.next_case() {
+        let world = World::open().await?;
+        let mut counting = Counting::of(&world).await?;
+        segment(&world, &mut counting, 2, 0).await?;
+        segment(&world, &mut counting, 1, 2).await?;
+        let run = async |client| publish_over(&world, client).await;
+        failing(&world, &mut points, point, |_| true, run).await?;
+        // More comes before the next run, which finds the file that the killed one wrote.
+        segment(&world, &mut counting, 1, 3).await?;
+        publish(&world).await?;
+        assert_whole(&world).await.with_context(|| format!("{point:?}"))?;
     }
+    assert!(points.cases() > 7, "{points:?}");
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! Readers of the log learn what a restore took back, whenever the operator's steps are interrupted.
 
-use payments_machine::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_machine::Fate;
 use payments_restore::{Restored, begin, begin_restored, finish};
 use payments_store::{Item, Missed, Store};
-use payments_tests::{Counting, note_case};
+use payments_tests::{Counting, CrashPoints, Way};
 
+use super::between::failing;
 use super::*;
 
 /// The instant to which the table is restored. What happens later happens a minute later.
@@ -139,29 +140,18 @@ async fn readers_learn_what_a_restore_took_back_and_then_what_happens() -> Resul
 
 #[tokio::test]
 async fn a_step_that_is_killed_at_any_call_goes_on() -> Result<()> {
-    for fate in [Fate::KillBefore, Fate::KillAfter] {
-        for number in 0.. {
-            let bank = Bank::new().await?;
-            let process = Process::default();
-            let killed = process.clone();
-            let interceptor = Interceptor::over(bank.world.recorder.clone(), move |call, next| {
-                let (process, fate) = (killed.clone(), if call.number == number { fate } else { Fate::Pass });
-                async move { fate.carry_out(call, &process, |call| async move { next.send(call).await }).await }
-            });
-            let client = client_over(&bank.world.client().await, interceptor);
-            let store = Store::new(client, bank.world.environment.tables.clone());
-            let run = process.until_killed(bank.finish(&store)).await;
-            bank.finish(&bank.world.store().await).await?;
-            let told = bank.told().await?;
-            let types: Vec<_> = told.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
-            assert_eq!(types, ["log.restored", "payment.restored", "payment.restored"], "{fate:?} at call {number}");
-            if run.is_some() {
-                assert!(number > 8, "{number} calls");
-                break;
-            }
-            note_case("restore", format_args!("{fate:?}"), number)?;
-        }
+    let mut points = CrashPoints::new("restore", [Fate::KillBefore, Fate::KillAfter].map(Way::once));
+    while let Some(point) = points.next_case() {
+        let bank = Bank::new().await?;
+        let tables = bank.world.environment.tables.clone();
+        let run = async |client| bank.finish(&Store::new(client, tables)).await;
+        failing(&bank.world, &mut points, point, |_| true, run).await?;
+        bank.finish(&bank.world.store().await).await?;
+        let told = bank.told().await?;
+        let types: Vec<_> = told.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
+        assert_eq!(types, ["log.restored", "payment.restored", "payment.restored"], "{point:?}");
     }
+    assert!(points.cases() > 17, "{points:?}");
     Ok(())
 }
 

@@ -11,11 +11,11 @@ use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_store::{CreateEndpoint, EndpointChoice, Store, WebhookState};
 use payments_tests::tables::{NO_DEADLINE, context};
-use payments_tests::{Counting, Reaction, Receivers, with_role};
+use payments_tests::{Counting, CrashPoints, Reaction, Receivers, Way, with_role};
 use publish::{Publish, Webhooks};
 use tokio::task::yield_now;
 
-use super::between::{at_call, with_fate};
+use super::between::{at_call, failing};
 use super::*;
 
 mod api;
@@ -195,27 +195,25 @@ async fn each_endpoint_gets_what_it_wants_in_order_and_once() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_that_is_killed_at_any_call_loses_nothing() -> Result<()> {
-    for fate in [Fate::KillBefore, Fate::KillAfter, Fate::LoseReply] {
-        for number in 0.. {
-            let mut hooks = Hooks::with_endpoint().await?;
-            hooks.segment(3, 0).await?;
-            hooks.cancel(1).await?;
-            let run = async |client| hooks.publish_over(&client, NO_DEADLINE).await;
-            let run = with_fate(&hooks.world, "webhooks-killed", fate, number, run).await?;
-            hooks.receivers.settle().await;
-            // Its lease may last until now.
-            hooks.pass(publish::LEASE)?;
-            hooks.segment(1, 3).await?;
-            hooks.cancel(2).await?;
-            hooks.publish().await?;
-            hooks.judge().await.with_context(|| format!("{fate:?} at call {number}"))?;
-            let state = hooks.state().await?;
-            assert_eq!((state.position, state.lease_until), (head(&hooks.world).await?.end(), None));
-            if run.is_some_and(|run| run.is_ok()) && number > 20 {
-                break;
-            }
-        }
+    let fates = [Fate::KillBefore, Fate::KillAfter, Fate::LoseReply];
+    let mut points = CrashPoints::new("webhooks-killed", fates.map(Way::once));
+    while let Some(point) = points.next_case() {
+        let mut hooks = Hooks::with_endpoint().await?;
+        hooks.segment(3, 0).await?;
+        hooks.cancel(1).await?;
+        let run = async |client| hooks.publish_over(&client, NO_DEADLINE).await;
+        failing(&hooks.world, &mut points, point, |_| true, run).await?;
+        hooks.receivers.settle().await;
+        // Its lease may last until now.
+        hooks.pass(publish::LEASE)?;
+        hooks.segment(1, 3).await?;
+        hooks.cancel(2).await?;
+        hooks.publish().await?;
+        hooks.judge().await.with_context(|| format!("{point:?}"))?;
+        let state = hooks.state().await?;
+        assert_eq!((state.position, state.lease_until), (head(&hooks.world).await?.end(), None));
     }
+    assert!(points.cases() > 45, "{points:?}");
     Ok(())
 }
 

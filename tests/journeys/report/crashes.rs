@@ -12,33 +12,29 @@ use object_store::path::Path;
 use payments_bank::{Dependencies, Functions};
 use payments_machine::{Call, Fate, Recorder};
 use payments_store::ReportFile;
-use payments_tests::{World, note_case};
+use payments_tests::{CrashPoints, Way, World, note_case};
 use serde_json::{Value, json};
 
-use super::faulty_store::{FaultyStore, FileFate};
+use super::faulty_store::FaultyStore;
 use super::settlements::{self, END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
 
 /// The report's functions, over a recorder and with faults of the report store.
 async fn functions_over(
     world: &World,
     recorder: &Recorder,
-    decide: impl Fn(usize, &str, &Path) -> FileFate + Send + Sync + 'static,
+    decide: impl Fn(&str, &Path) -> Fate + Send + Sync + 'static,
 ) -> Result<Functions> {
     let dependencies = world.dependencies_over(recorder).await;
     let reports = FaultyStore::over(&dependencies.reports, decide);
     world.functions_in(&Dependencies { reports, ..dependencies })
 }
 
-/// How an invocation ends early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// Before its nth call.
-    Before,
-    /// After its nth call, whose reply is lost.
-    After,
-    /// It does not; only the reply to its nth call is lost.
-    Hiccup,
-}
+/// How an invocation ends early: before its nth call, or after it, when the reply is lost. In a hiccup only the reply is.
+const ENDS: [Way; 3] = [
+    Way::lasting(Fate::LoseRequest).named("Before"),
+    Way::once(Fate::LoseReply).then(Fate::LoseRequest).named("After"),
+    Way::once(Fate::LoseReply).named("Hiccup"),
+];
 
 /// The published files and their bytes.
 async fn published(world: &World) -> Result<BTreeMap<String, Vec<u8>>> {
@@ -62,40 +58,30 @@ async fn assert_whole(world: &World, all: &[String], before: &BTreeMap<String, V
 
 #[tokio::test]
 async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
-    let mut cases = 0;
-    for end in [End::Before, End::After, End::Hiccup] {
-        for at in 0.. {
-            // Two commits in one invocation: the first ever, and one that follows another.
-            let world = World::with(|environment| environment.max_report_rows = 7).await?;
-            let all = many(&world, "2026-11-20T09:20:00Z", 12, 0).await?;
-            let calls = Arc::new(AtomicUsize::new(0));
-            let (on_calls, on_files) = (Arc::clone(&calls), Arc::clone(&calls));
-            let recorder = Recorder::with_fate(move |_| match on_calls.fetch_add(1, Ordering::Relaxed) {
-                call if call < at => Fate::Pass,
-                call if call == at && end != End::Before => Fate::LoseReply,
-                _ if end == End::Hiccup => Fate::Pass,
-                _ => Fate::LoseRequest,
-            });
-            let doomed =
-                functions_over(&world, &recorder, move |_, _, _| match on_files.fetch_add(1, Ordering::Relaxed) {
-                    call if call < at => FileFate::Pass,
-                    call if call == at && end != End::Before => FileFate::LoseReply,
-                    _ if end == End::Hiccup => FileFate::Pass,
-                    _ => FileFate::Refuse,
-                });
-            let answer = invoke(&doomed.await?, "doomed", END_OF_TIME).await;
-            let before = published(&world).await?;
-            let is_over = calls.load(Ordering::Relaxed) <= at;
-            run(&world).await.with_context(|| format!("{end:?} {at}, after {answer:?}"))?;
-            assert_whole(&world, &all, &before, &format!("{end:?} {at}, after {answer:?}")).await?;
-            if is_over {
-                ensure!(answer.is_ok(), "{answer:?}");
-                break;
-            }
-            cases += 1;
-            note_case("report", format_args!("{end:?}"), at)?;
+    let mut points = CrashPoints::new("report", ENDS);
+    while let Some(point) = points.next_case() {
+        // Two commits in one invocation: the first ever, and one that follows another.
+        let world = World::with(|environment| environment.max_report_rows = 7).await?;
+        let all = many(&world, "2026-11-20T09:20:00Z", 12, 0).await?;
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let next_fate = move || point.fate_at(counted.fetch_add(1, Ordering::Relaxed));
+        let of_file = next_fate.clone();
+        let recorder = Recorder::with_fate(move |_| next_fate());
+        let doomed = functions_over(&world, &recorder, move |_, _| of_file()).await?;
+        let answer = invoke(&doomed, "doomed", END_OF_TIME).await;
+        let before = published(&world).await?;
+        let is_reached = calls.load(Ordering::Relaxed) > point.call;
+        let case = format!("{point:?}, after {answer:?}");
+        run(&world).await.with_context(|| case.clone())?;
+        assert_whole(&world, &all, &before, &case).await?;
+        if is_reached {
+            points.failed(point.way.name)?;
+        } else {
+            ensure!(answer.is_ok(), "{answer:?}");
         }
     }
+    let cases = points.cases();
     println!("{cases} cases");
     assert!(cases > 150, "the test enumerates the calls: {cases}");
     Ok(())
@@ -105,7 +91,7 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
 struct Stop {
     step: &'static str,
     call: fn(&Call, usize) -> Fate,
-    file: fn(&str, &Path) -> FileFate,
+    file: fn(&str, &Path) -> Fate,
     /// The numbers of files under `attempts/` and `reports/`.
     files: (usize, usize),
     /// Whether the run is committed, and how many payments have left the index.
@@ -124,7 +110,7 @@ const STOPS: [Stop; 7] = [
     Stop {
         step: "gathered, and not written",
         call: |_, _| Fate::Pass,
-        file: |operation, _| if operation == "put" { FileFate::Refuse } else { FileFate::Pass },
+        file: |operation, _| if operation == "put" { Fate::LoseRequest } else { Fate::Pass },
         files: (0, 0),
         committed: false,
         drained: 0,
@@ -132,7 +118,7 @@ const STOPS: [Stop; 7] = [
     Stop {
         step: "written, and not committed",
         call: |call, _| if is_commit(call) { Fate::LoseRequest } else { Fate::Pass },
-        file: |_, _| FileFate::Pass,
+        file: |_, _| Fate::Pass,
         files: (2, 0),
         committed: false,
         drained: 0,
@@ -140,7 +126,7 @@ const STOPS: [Stop; 7] = [
     Stop {
         step: "committed, and not published",
         call: |_, _| Fate::Pass,
-        file: |operation, _| if operation == "publish" { FileFate::Refuse } else { FileFate::Pass },
+        file: |operation, _| if operation == "publish" { Fate::LoseRequest } else { Fate::Pass },
         files: (2, 0),
         committed: true,
         drained: 0,
@@ -150,7 +136,7 @@ const STOPS: [Stop; 7] = [
         call: |_, _| Fate::Pass,
         file: |operation, path| {
             let csv = path.as_ref().ends_with(".csv.gz");
-            if operation == "publish" && csv { FileFate::Refuse } else { FileFate::Pass }
+            if operation == "publish" && csv { Fate::LoseRequest } else { Fate::Pass }
         },
         files: (2, 1),
         committed: true,
@@ -159,7 +145,7 @@ const STOPS: [Stop; 7] = [
     Stop {
         step: "published, and not drained",
         call: |call, _| if is_update(call, "ACCT#") { Fate::LoseRequest } else { Fate::Pass },
-        file: |_, _| FileFate::Pass,
+        file: |_, _| Fate::Pass,
         files: (2, 2),
         committed: true,
         drained: 0,
@@ -167,7 +153,7 @@ const STOPS: [Stop; 7] = [
     Stop {
         step: "half drained",
         call: |call, updates| if is_update(call, "ACCT#") && updates >= 32 { Fate::LoseRequest } else { Fate::Pass },
-        file: |_, _| FileFate::Pass,
+        file: |_, _| Fate::Pass,
         files: (2, 2),
         committed: true,
         drained: 32,
@@ -178,7 +164,7 @@ const STOPS: [Stop; 7] = [
             let is_mark = is_update(call, "CHECKPOINT#") && !is_commit(call);
             if is_mark { Fate::LoseRequest } else { Fate::Pass }
         },
-        file: |_, _| FileFate::Pass,
+        file: |_, _| Fate::Pass,
         files: (2, 2),
         committed: true,
         drained: PAYMENTS,
@@ -197,7 +183,7 @@ async fn stopped(world: &World, stop: &'static Stop) -> Result<()> {
         let updates = if is_update(call, "ACCT#") { updates.fetch_add(1, Ordering::Relaxed) } else { 0 };
         (stop.call)(call, updates)
     });
-    let functions = functions_over(world, &recorder, |_, operation, path| (stop.file)(operation, path)).await?;
+    let functions = functions_over(world, &recorder, |operation, path| (stop.file)(operation, path)).await?;
     let answer = invoke(&functions, "stopped", END_OF_TIME).await;
     ensure!(answer.as_ref().map_or(true, |answer| answer["moreWaits"] == true), "{}: {answer:?}", stop.step);
     Ok(())
@@ -361,7 +347,7 @@ async fn a_replaced_file_is_neither_overwritten_nor_trusted() -> Result<()> {
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
         let (store, seen) = (Arc::clone(&world.outside.reports), AtomicUsize::new(0));
-        let functions = functions_over(&world, &world.recorder, move |_, called, path| {
+        let functions = functions_over(&world, &world.recorder, move |called, path| {
             let is_report = path.as_ref().ends_with(".csv.gz") && called == operation;
             if is_report && seen.fetch_add(1, Ordering::Relaxed) == occurrence {
                 let published = Path::from("reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.csv.gz");
@@ -369,7 +355,7 @@ async fn a_replaced_file_is_neither_overwritten_nor_trusted() -> Result<()> {
                 let put = store.put(&published, "another's".into()).now_or_never();
                 assert!(matches!(put, Some(Ok(_))), "{put:?}");
             }
-            FileFate::Pass
+            Fate::Pass
         });
         let Err(error) = invoke(&functions.await?, "deceived", END_OF_TIME).await else {
             anyhow::bail!("it believed what it found at its {operation}")

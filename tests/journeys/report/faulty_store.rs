@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -11,56 +10,49 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use payments_machine::Fate;
 use tokio::sync::Barrier;
 
-/// What happens to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileFate {
-    /// It passes.
-    Pass,
-    /// It is not done, and fails.
-    Refuse,
-    /// It is done, and its reply is lost.
-    LoseReply,
-    /// It waits for another that waits, and both pass.
-    Meet,
-}
-
-/// Decides on a call: its number, its operation, and the file that it is about.
-pub(crate) type Decide = dyn Fn(usize, &str, &Path) -> FileFate + Send + Sync;
+/// Decides on a call by its operation, and the file that it is about.
+type Decide<T> = Box<dyn Fn(&str, &Path) -> T + Send + Sync>;
 
 /// The store.
 pub(crate) struct FaultyStore {
     inner: Arc<dyn ObjectStore>,
-    decide: Box<Decide>,
-    calls: AtomicUsize,
+    fate: Decide<Fate>,
+    meets: Decide<bool>,
     meeting: Barrier,
 }
 
 impl FaultyStore {
-    /// Creates one in front of another store.
+    /// Creates one in front of another store. A call that does not pass fails, and is done if its reply is lost.
     pub(crate) fn over(
         inner: &Arc<dyn ObjectStore>,
-        decide: impl Fn(usize, &str, &Path) -> FileFate + Send + Sync + 'static,
+        fate: impl Fn(&str, &Path) -> Fate + Send + Sync + 'static,
     ) -> Arc<dyn ObjectStore> {
-        Arc::new(Self {
-            inner: Arc::clone(inner),
-            decide: Box::new(decide),
-            calls: AtomicUsize::new(0),
-            meeting: Barrier::new(2),
-        })
+        Arc::new(Self::new(inner, Box::new(fate), Box::new(|_, _| false)))
+    }
+
+    /// Creates one in which each of these calls waits for another one.
+    pub(crate) fn meeting(
+        inner: &Arc<dyn ObjectStore>,
+        meets: impl Fn(&str, &Path) -> bool + Send + Sync + 'static,
+    ) -> Arc<dyn ObjectStore> {
+        Arc::new(Self::new(inner, Box::new(|_, _| Fate::Pass), Box::new(meets)))
+    }
+
+    fn new(inner: &Arc<dyn ObjectStore>, fate: Decide<Fate>, meets: Decide<bool>) -> Self {
+        Self { inner: Arc::clone(inner), fate, meets, meeting: Barrier::new(2) }
     }
 
     async fn carry<T>(&self, operation: &str, path: &Path, call: impl Future<Output = Result<T>>) -> Result<T> {
-        let number = self.calls.fetch_add(1, Ordering::Relaxed);
-        match (self.decide)(number, operation, path) {
-            FileFate::Pass => call.await,
-            FileFate::Refuse => Err(lost()),
-            FileFate::LoseReply => call.await.and_then(|_| Err(lost())),
-            FileFate::Meet => {
-                self.meeting.wait().await;
-                call.await
-            }
+        if (self.meets)(operation, path) {
+            self.meeting.wait().await;
+        }
+        match (self.fate)(operation, path) {
+            Fate::Pass => call.await,
+            Fate::LoseReply => call.await.and_then(|_| Err(lost())),
+            _ => Err(lost()),
         }
     }
 }

@@ -9,15 +9,14 @@ use payments_tests::World;
 use serde_json::{Value, json};
 
 use super::crashes::is_commit;
-use super::faulty_store::{FaultyStore, FileFate};
+use super::faulty_store::FaultyStore;
 use super::settlements::{END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
 
 /// Runs two invocations that both write their attempts before one of them commits.
 async fn two_attempts(world: &World) -> Result<[Value; 2]> {
     let dependencies = world.dependencies_over(&world.recorder).await;
-    let reports = FaultyStore::over(&dependencies.reports, |_, operation, path| {
-        let written = operation == "put" && path.as_ref().ends_with("summary.json");
-        if written { FileFate::Meet } else { FileFate::Pass }
+    let reports = FaultyStore::meeting(&dependencies.reports, |operation, path| {
+        operation == "put" && path.as_ref().ends_with("summary.json")
     });
     let functions = world.functions_in(&Dependencies { reports, ..dependencies })?;
     let (one, other) = tokio::join!(invoke(&functions, "one", END_OF_TIME), invoke(&functions, "other", END_OF_TIME));

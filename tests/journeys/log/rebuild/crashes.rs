@@ -1,13 +1,11 @@
 //! `apply` can be killed at any call and run again: the end is the same.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use payments_machine::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_machine::{Call, Fate};
 use payments_restore::{Line, Told};
 use payments_store::Store;
-use payments_tests::note_case;
+use payments_tests::{CrashPoints, Way};
 
+use super::super::between::failing;
 use super::super::*;
 use super::bank::{Bank, differences};
 
@@ -28,35 +26,25 @@ async fn apply_that_is_killed_at_any_call_comes_to_the_same_end() -> Result<()> 
     copies.history.retain(|item| !is_lost(item));
     // Killed at a read, it leaves what it leaves when it is killed after the write before.
     let is_read = |operation: &str| ["Query", "GetItem", "BatchGetItem", "DescribeTable"].contains(&operation);
-    for fate in [Fate::KillBefore, Fate::KillAfter, Fate::LoseReply] {
-        for number in 0.. {
-            bank.lose_hot(&copies.hot).await?;
-            bank.lose_history(&copies.history).await?;
-            let (process, writes) = (Process::default(), Arc::new(AtomicUsize::new(0)));
-            let (killed, counted) = (process.clone(), Arc::clone(&writes));
-            let interceptor = Interceptor::over(bank.world.recorder.clone(), move |call, next| {
-                let is_it = !is_read(&call.operation) && counted.fetch_add(1, Ordering::Relaxed) == number;
-                let (process, fate) = (killed.clone(), if is_it { fate } else { Fate::Pass });
-                async move { fate.carry_out(call, &process, |call| async move { next.send(call).await }).await }
-            });
-            let client = client_over(&bank.world.client().await, interceptor);
+    let fates = [Fate::KillBefore, Fate::KillAfter, Fate::LoseReply];
+    let mut points = CrashPoints::new("rebuild", fates.map(Way::once));
+    while let Some(point) = points.next_case() {
+        bank.lose_hot(&copies.hot).await?;
+        bank.lose_history(&copies.history).await?;
+        let run = async |client| {
             let rebuild = bank.rebuild(Store::new(client, bank.world.environment.tables.clone()))?;
             let told = Told { line: |_: &Line| {}, progress: |_: &str, _, _| {} };
-            let run = process.until_killed(rebuild.apply(&told)).await;
-            if let Some(done) = run {
-                done.with_context(|| format!("{fate:?} at write {number}"))?;
-            }
-            bank.apply().await?;
-            bank.assert_hot(&wanted).await.with_context(|| format!("{fate:?} at write {number}"))?;
-            let differences = differences(&bank.history().await?, &history);
-            ensure!(differences.is_empty(), "{fate:?} at write {number}: {differences:#?}");
-            ensure!(bank.apply().await?.is_nothing(), "{fate:?} at write {number}");
-            if writes.load(Ordering::Relaxed) <= number {
-                assert!(number > 12, "{number} writes");
-                break;
-            }
-            note_case("rebuild", format_args!("{fate:?}"), number)?;
-        }
+            rebuild.apply(&told).await
+        };
+        let is_write = move |call: &Call| !is_read(&call.operation);
+        let run = failing(&bank.world, &mut points, point, is_write, run).await?;
+        run.transpose().with_context(|| format!("{point:?}"))?;
+        bank.apply().await?;
+        bank.assert_hot(&wanted).await.with_context(|| format!("{point:?}"))?;
+        let differences = differences(&bank.history().await?, &history);
+        ensure!(differences.is_empty(), "{point:?}: {differences:#?}");
+        ensure!(bank.apply().await?.is_nothing(), "{point:?}");
     }
+    assert!(points.cases() > 38, "{points:?}");
     bank.recount().await
 }

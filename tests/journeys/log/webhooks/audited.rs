@@ -3,7 +3,7 @@
 use http::Method;
 use payments_machine::{Recorder, event};
 use payments_store::{AuditEntry, AuditMonth};
-use payments_tests::note_case;
+use payments_tests::{CrashPoints, TROUBLES};
 
 use super::*;
 
@@ -109,38 +109,30 @@ async fn a_rotation_whose_first_answer_is_lost_is_done() -> Result<()> {
 /// Each call of a PUT fails in each way: what is changed has an intent, and what has none is not changed.
 #[tokio::test]
 async fn no_endpoint_is_changed_that_the_trail_does_not_have() -> Result<()> {
-    let mut cases = 0;
-    for (fate, lasts) in [
-        (Fate::Refuse(500, "InternalServerError"), true),
-        (Fate::LoseReply, true),
-        (Fate::LoseReply, false),
-        (Fate::LoseRequest, false),
-    ] {
-        for from in 0.. {
-            let world = World::open().await?;
-            let put = || Ask::new(Method::PUT, PATH).json(&json!({ "url": "https://hooks.shop.co.uk/" }));
-            let hit = move |number: usize| if lasts { number >= from } else { number == from };
-            let recorder = Recorder::with_fate(move |call| if hit(call.number) { fate } else { Fate::Pass });
-            let first = world.send_named(&world.functions_over(&recorder).await?, "first", put()).await?;
-            let case = format!("{fate:?} at {from}, lasts: {lasts}: {first}");
-            if recorder.take_operations().len() <= from {
-                assert_eq!(first.status, 201, "{case}");
-                break;
-            }
-            cases += 1;
-            note_case("webhooks-put", format_args!("{fate:?} {}", if lasts { "lasts" } else { "once" }), from)?;
-            let known = trail(&world).await?;
-            let is_there = world.store().await.webhook_endpoint(&id()?).await?.is_some();
-            assert!(!is_there || known.len() == 1, "it is there without an intent: {case}");
-            let is_known = known.first().is_some_and(|entry| entry.outcome.is_some());
-            assert!(is_there || !is_known, "an outcome of nothing: {case}");
-            let repeat = world.send_named(world.functions(), "second", put()).await?;
-            assert_eq!(repeat.status, if is_there { 200 } else { 201 }, "{case}: {repeat}");
-            let all = trail(&world).await?;
-            let done = all.iter().filter(|entry| entry.outcome.is_some()).count();
-            assert!(done <= 1 && (is_there || done == 1), "{case}: {all:?}");
+    let mut points = CrashPoints::new("webhooks-put", TROUBLES);
+    while let Some(point) = points.next_case() {
+        let world = World::open().await?;
+        let put = || Ask::new(Method::PUT, PATH).json(&json!({ "url": "https://hooks.shop.co.uk/" }));
+        let recorder = point.recorder();
+        let first = world.send_named(&world.functions_over(&recorder).await?, "first", put()).await?;
+        let case = format!("{point:?}: {first}");
+        if recorder.take_operations().len() <= point.call {
+            assert_eq!(first.status, 201, "{case}");
+            continue;
         }
+        points.failed(point.way.name)?;
+        let known = trail(&world).await?;
+        let is_there = world.store().await.webhook_endpoint(&id()?).await?.is_some();
+        assert!(!is_there || known.len() == 1, "it is there without an intent: {case}");
+        let is_known = known.first().is_some_and(|entry| entry.outcome.is_some());
+        assert!(is_there || !is_known, "an outcome of nothing: {case}");
+        let repeat = world.send_named(world.functions(), "second", put()).await?;
+        assert_eq!(repeat.status, if is_there { 200 } else { 201 }, "{case}: {repeat}");
+        let all = trail(&world).await?;
+        let done = all.iter().filter(|entry| entry.outcome.is_some()).count();
+        assert!(done <= 1 && (is_there || done == 1), "{case}: {all:?}");
     }
+    let cases = points.cases();
     assert!(cases >= 16, "{cases} cases");
     Ok(())
 }
