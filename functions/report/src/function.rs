@@ -75,17 +75,3 @@ impl Report {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn on_any_thread<'f>(future: impl Future<Output = Result<ReportOutcome, Error>> + Send + 'f) {
-        drop(future);
-    }
-
-    #[expect(dead_code, reason = "that it compiles is the test: futures cross threads in the local runner")]
-    fn an_invocation_may_cross_threads(report: &'static Report, event: LambdaEvent<Request>) {
-        on_any_thread(async move { report.handle(event).await });
-    }
-}
