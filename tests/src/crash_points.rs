@@ -9,7 +9,7 @@ use std::vec;
 use anyhow::Result;
 use payments_machine::{Call, Fate, Recorder};
 
-use crate::note_case;
+use crate::cases::note_case;
 
 /// A way in which a run fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
