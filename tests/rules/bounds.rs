@@ -60,7 +60,7 @@ const CHAINS: [Chain; 14] = [
     CANCEL,
     Chain {
         package: "query-account",
-        path: "functions/query-account/src/lib.rs",
+        path: "functions/query-account/src/function.rs",
         calls: 5,
         longest: 3,
         has_budget: true,
@@ -138,8 +138,8 @@ impl Chain {
 /// Functions that look at their deadline before their calls, and where they do.
 const UNTIL_DEADLINE: [(&str, &[&str]); 7] = [
     ("daily-due-sweeper", &["functions/daily-due-sweeper/src/sweep.rs", "functions/daily-due-sweeper/src/redrive.rs"]),
-    ("settle", &["functions/settle/src/lib.rs"]),
-    ("stream-aggregator", &["functions/stream-aggregator/src/lib.rs"]),
+    ("settle", &["functions/settle/src/function.rs"]),
+    ("stream-aggregator", &["functions/stream-aggregator/src/function.rs"]),
     ("recount", &["functions/recount/src/look.rs"]),
     ("redate", &["functions/redate/src/shard.rs"]),
     ("archive", &["functions/archive/src/shard.rs"]),

@@ -1,6 +1,7 @@
-//! The shape of the tree: small files with opening lines, functions that only build and run, and no scans. (Clippy
-//! limits the length of functions.)
+//! The shape of the tree: small files with opening lines, rooms of a few files, thin programs, and no scans.
+//! (Clippy limits the length of functions.)
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use anyhow::{Context, Result};
 const MAX_FILE_LINES: usize = 400;
 const MAX_OPENING: usize = 120;
 const MAX_MAIN_LINES: usize = 20;
+const MAX_FILES_BESIDE: usize = 20;
 
 /// The folders with a leading dot that are ours; others are git's and tools'.
 const OUR_DOT_FOLDERS: [&str; 2] = [".cargo", ".ci"];
@@ -32,6 +34,23 @@ fn every_rust_file_is_small() -> Result<()> {
     let is_long = |text: &str| text.lines().count() > MAX_FILE_LINES;
     let long: Vec<_> = sources("")?.into_iter().filter(|(_, text)| is_long(text)).map(path).collect();
     assert!(long.is_empty(), "files of more than {MAX_FILE_LINES} lines: {long:#?}");
+    Ok(())
+}
+
+#[test]
+fn folders_of_shared_and_functions_have_neither_one_file_nor_too_many() -> Result<()> {
+    let mut folders: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    for (path, _) in [sources("shared")?, sources("functions")?].concat() {
+        folders.entry(path.parent().context("no folder")?.to_owned()).or_default().push(path);
+    }
+    // Cargo and cargo-fuzz name these, and a module's unit tests have a folder beside it.
+    let is_own = |folder: &Path| ["src", "tests", "examples", "fuzz_targets"].iter().any(|name| folder.ends_with(name));
+    let is_wrong = |(folder, files): &(PathBuf, Vec<PathBuf>)| match &files[..] {
+        [only] => !is_own(folder) && !only.ends_with("tests.rs"),
+        files => files.len() > MAX_FILES_BESIDE,
+    };
+    let wrong: Vec<_> = folders.into_iter().filter(is_wrong).map(path).collect();
+    assert!(wrong.is_empty(), "folders for one file, or of more than {MAX_FILES_BESIDE} beside each other: {wrong:#?}");
     Ok(())
 }
 

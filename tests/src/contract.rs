@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
-use crate::Reply;
+use crate::ask::Reply;
 
 /// The parsed description.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use payments_machine::{Function, Handlers as _};
 use payments_model::UtcSecond;
 use serde_json::{Value, json};
 
-use crate::World;
+use crate::world::World;
 
 /// The most steps that empty a test's stream.
 const MAX_STEPS: usize = 1_000;

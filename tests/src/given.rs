@@ -32,9 +32,10 @@ use payments_store::{
 };
 use serde_json::json;
 
+use crate::ask::{Ask, Reply};
 use crate::requests::{NOW, given, request_text};
 use crate::tables::{NO_DEADLINE, context, number, text};
-use crate::{Ask, Reply, World};
+use crate::world::World;
 
 /// How far ahead payments may be due here: the events ask for June 2090, so that they work for a long time with a
 /// real clock too.

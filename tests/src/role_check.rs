@@ -11,7 +11,8 @@ use payments_machine::{Function, Interceptor};
 use payments_store::{ItemKind, TableNames};
 use serde_json::Value;
 
-use crate::{Role, template};
+use crate::role::Role;
+use crate::template::template;
 
 /// The roles of the template, by package.
 static ROLES: LazyLock<Result<BTreeMap<String, Role>, String>> =

@@ -11,7 +11,8 @@ use lambda_runtime::{Context, LambdaEvent};
 use payments_store::Item;
 use serde_json::{Value, json};
 
-use crate::{Ask, World};
+use crate::ask::Ask;
+use crate::world::World;
 
 /// A Lambda deadline that no test reaches: in the year 2100, in milliseconds.
 pub const NO_DEADLINE: u64 = 4_102_444_800_000;

@@ -21,8 +21,10 @@ use payments_queue::Queue;
 use payments_store::{Item, Store};
 use serde_json::Value;
 
+use crate::ask::{Ask, Reply};
+use crate::contract::Contract;
 use crate::database::Database;
-use crate::{Ask, Contract, Reply, with_role};
+use crate::role_check::with_role;
 
 /// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";

@@ -11,7 +11,7 @@ use crate::model::{BatchResult, EntryResult};
 
 const THROTTLED: u16 = 503;
 
-/// What stands for the rest of a name that is too long.
+/// Replacement for the rest of a name that is too long.
 const CUT: char = '…';
 
 #[derive(Serialize)]

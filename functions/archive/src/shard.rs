@@ -7,15 +7,15 @@
 use std::collections::{HashMap, VecDeque};
 
 use futures::StreamExt as _;
-use futures::future::join_all;
-use payments_boot::{Deadline, Retries, Stop};
+use payments_boot::Deadline;
 use payments_model::{BusinessDate, Head, HeadKey, PaymentId, Shard, Status, UtcSecond, causes};
 use payments_store::key::{account_partition, head_sort};
 use payments_store::{Archived, DueRange, DueRow, DueUntil, MAX_BATCH_GET, Removed, StoreError, StoredHead};
+use payments_work::{Halt, Round, Work, at_once, drive};
 
+use crate::function::{ARCHIVE_EVERY, Archive};
 use crate::outcome::{ArchiveOutcome, Notices};
 use crate::readiness::{Readiness, first_expiring_date, first_kept_date, is_overdue};
-use crate::{ARCHIVE_EVERY, Archive};
 
 /// The most shards archived at once: 32 with two pages of 1,000 entries of 0.3 KB and 100 heads of 1 KB,
 /// each parsed and as it was read, take 26 MB. If there are more, the next run begins with the others.
@@ -56,7 +56,6 @@ struct ShardArchive<'a> {
     ready: VecDeque<StoredHead>,
     /// Heads in history, to be removed from the hot table.
     copied: VecDeque<StoredHead>,
-    retries: Retries,
     outcome: ArchiveOutcome,
 }
 
@@ -86,59 +85,16 @@ impl Archive {
     }
 }
 
-impl<'a> ShardArchive<'a> {
-    fn of(run: &'a Run<'a>, shard: Shard) -> Self {
-        let range = |status: Status| {
-            let before = if status.is_settled() { run.first_expiring_date } else { run.first_kept_date };
-            DueRange { shard, status, until: DueUntil::Before(before), after: None }
-        };
-        let unread = STATUSES.map(range).into();
-        let (entries, ready, copied) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        let (retries, outcome) = (Retries::default(), ArchiveOutcome::default());
-        Self { run, shard, unread, entries, ready, copied, retries, outcome }
-    }
-
-    /// Archives until nothing is left, the deadline comes, or retries are exhausted. Returns the outcome
-    /// so far, also with an error.
-    async fn run(mut self) -> (ArchiveOutcome, Option<StoreError>) {
-        let Run { archive, deadline, .. } = self.run;
-        while !self.is_done() && !deadline.has_come() {
-            let started = archive.clock.instant();
-            let (written, failure) = self.step().await;
-            if failure.is_none() || written > 0 {
-                self.retries = Retries::default();
-            }
-            if let Some(error) = failure {
-                match self.retries.wait(&error, deadline).await {
-                    Ok(()) => {}
-                    Err(Stop::OutOfTime) => break,
-                    Err(Stop::Broken) => {
-                        self.outcome.remaining_is_lower_bound = true;
-                        return (self.outcome, Some(error));
-                    }
-                    Err(Stop::GivenUp) => {
-                        let (shard, causes) = (self.shard.get(), causes(&error));
-                        tracing::warn!(shard, ?causes, "this run stops archiving the shard; the next run continues");
-                        self.outcome.shards_given_up += 1;
-                        break;
-                    }
-                }
-            }
-            // A move is two writes.
-            deadline.keep_rate(written, started, archive.config.moves_per_second.saturating_mul(2)).await;
-        }
-        self.count_remaining().await;
-        (self.outcome, None)
-    }
+impl Work for ShardArchive<'_> {
+    type Error = StoreError;
 
     fn is_done(&self) -> bool {
         self.unread.is_empty() && self.entries.is_empty() && self.ready.is_empty() && self.copied.is_empty()
     }
 
-    /// Makes one round of calls, for the payments that are furthest first. Returns how many writes were
-    /// answered, and an error.
-    async fn step(&mut self) -> (u32, Option<StoreError>) {
-        if !self.copied.is_empty() {
+    /// Makes one round of calls, for the payments that are furthest first. A move is two writes.
+    async fn round(&mut self) -> Round<StoreError> {
+        let (done, failure) = if !self.copied.is_empty() {
             self.remove_some().await
         } else if !self.ready.is_empty() {
             self.copy_some().await
@@ -147,7 +103,40 @@ impl<'a> ShardArchive<'a> {
             (0, self.read().await.err())
         } else {
             (0, self.check().await.err())
+        };
+        Round { done, per_second: self.run.archive.config.moves_per_second.saturating_mul(2), failure }
+    }
+}
+
+impl<'a> ShardArchive<'a> {
+    fn of(run: &'a Run<'a>, shard: Shard) -> Self {
+        let range = |status: Status| {
+            let before = if status.is_settled() { run.first_expiring_date } else { run.first_kept_date };
+            DueRange { shard, status, until: DueUntil::Before(before), after: None }
+        };
+        let unread = STATUSES.map(range).into();
+        let (entries, ready, copied) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Self { run, shard, unread, entries, ready, copied, outcome: ArchiveOutcome::default() }
+    }
+
+    /// Archives until nothing is left, the deadline comes, or retries are exhausted. Returns the outcome
+    /// so far, also with an error.
+    async fn run(mut self) -> (ArchiveOutcome, Option<StoreError>) {
+        let Run { archive, deadline, .. } = self.run;
+        match drive(&mut self, &archive.clock, deadline).await {
+            Ok(()) | Err(Halt::OutOfTime) => {}
+            Err(Halt::Broken(error)) => {
+                self.outcome.remaining_is_lower_bound = true;
+                return (self.outcome, Some(error));
+            }
+            Err(Halt::GivenUp(error)) => {
+                let (shard, causes) = (self.shard.get(), causes(&error));
+                tracing::warn!(shard, ?causes, "this run stops archiving the shard; the next run continues");
+                self.outcome.shards_given_up += 1;
+            }
         }
+        self.count_remaining().await;
+        (self.outcome, None)
     }
 
     /// Reads the next page of the index.
@@ -205,10 +194,10 @@ impl<'a> ShardArchive<'a> {
 
     /// Puts the next few heads to history. Those whose write was throttled or not answered stay queued.
     async fn copy_some(&mut self) -> (u32, Option<StoreError>) {
-        let some: Vec<StoredHead> = self.ready.drain(..self.ready.len().min(WRITES_AT_ONCE)).collect();
-        let puts = join_all(some.iter().map(|head| self.run.archive.store.put_archived_head(head))).await;
+        let store = &self.run.archive.store;
+        let puts = at_once(&mut self.ready, WRITES_AT_ONCE, async |head| store.put_archived_head(head).await).await;
         let (mut answered, mut failure) = (0, None);
-        for (stored, put) in some.into_iter().zip(puts) {
+        for (stored, put) in puts {
             let head = stored.known();
             match put {
                 Ok(Archived::Different(other)) => {
@@ -235,10 +224,10 @@ impl<'a> ShardArchive<'a> {
     /// Removes the next few heads from the hot table. Those whose write was throttled or not answered stay
     /// queued.
     async fn remove_some(&mut self) -> (u32, Option<StoreError>) {
-        let some: Vec<StoredHead> = self.copied.drain(..self.copied.len().min(WRITES_AT_ONCE)).collect();
-        let removals = join_all(some.iter().map(|head| self.run.archive.store.remove_head(head))).await;
+        let store = &self.run.archive.store;
+        let removals = at_once(&mut self.copied, WRITES_AT_ONCE, async |head| store.remove_head(head).await).await;
         let (mut answered, mut failure) = (0, None);
-        for (stored, removal) in some.into_iter().zip(removals) {
+        for (stored, removal) in removals {
             match removal {
                 Ok(Removed::Done) => self.outcome.archived += 1,
                 Ok(Removed::Gone) => self.outcome.already_gone += 1,

@@ -1,17 +1,11 @@
 //! What operators reach besides the tables: functions that they start, queues, and reports.
 
-#[cfg(feature = "aws")]
-mod aws;
-
 use std::fmt::{self, Debug};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use payments_model::{Outage, OutageKind, UtcSecond};
-
-#[cfg(feature = "aws")]
-pub use aws::AwsOperations;
 
 /// The folder of the published reports.
 pub const REPORTS: &str = "reports";

@@ -1,66 +1,15 @@
 //! `daily-due-sweeper`: claims payments when they are due, and redrives those that stay pending.
 
 mod config;
+mod function;
 mod lateness;
 mod outcome;
 mod pace;
 mod redrive;
 mod redrive_schedule;
+mod remaining;
 mod sweep;
 
-use chrono::TimeDelta;
-use lambda_runtime::{Error, LambdaEvent};
-use payments_boot::{Clock, Deadline, Metrics};
-use payments_store::Store;
-use serde::{Deserialize, Serialize};
-
 pub use config::Config;
+pub use function::{Action, REDRIVE_EVERY, Request, SWEEP_EVERY, Sweeper};
 pub use outcome::{RedriveOutcome, SweepOutcome, SweeperOutcome};
-
-/// How often a sweep begins.
-pub const SWEEP_EVERY: TimeDelta = TimeDelta::minutes(5);
-
-/// How often a redrive begins.
-pub const REDRIVE_EVERY: TimeDelta = TimeDelta::hours(1);
-
-/// A schedule's request: `{"action":"sweep"}` or `{"action":"redrive"}`.
-pub type Request = payments_boot::Request<Action>;
-
-/// The function's actions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// Claim payments that are due.
-    Sweep,
-    /// Redrive payments that have been pending for too long: send their requests again.
-    Redrive,
-}
-
-/// The function.
-#[derive(Debug, Clone)]
-pub struct Sweeper {
-    config: Config,
-    store: Store,
-    clock: Clock,
-    metrics: Metrics,
-}
-
-impl Sweeper {
-    /// Creates the function.
-    pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
-        Self { config, store, clock, metrics }
-    }
-
-    /// Sweeps or redrives until nothing is left, or until shortly before Lambda's deadline.
-    ///
-    /// # Errors
-    /// [`StoreError`](payments_store::StoreError) if DynamoDB fails in a way that a retry does not change.
-    /// Completed work stays.
-    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<SweeperOutcome, Error> {
-        let deadline = Deadline::before(event.context.deadline, &self.clock);
-        match event.payload.action {
-            Action::Sweep => Ok(SweeperOutcome::Sweep(self.sweep(&deadline).await?)),
-            Action::Redrive => Ok(SweeperOutcome::Redrive(self.redrive(&deadline).await?)),
-        }
-    }
-}

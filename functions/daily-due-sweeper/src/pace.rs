@@ -8,7 +8,7 @@ const STEPS_PER_SECOND: u32 = 4;
 
 /// Returns how many writes are sent at once, so that those of a second do not come all at its begin. A rate of 0 is
 /// unlimited.
-pub(crate) fn at_once(per_second: u32) -> usize {
+pub(crate) fn writes_at_once(per_second: u32) -> usize {
     if per_second == 0 {
         return AT_ONCE;
     }
@@ -22,7 +22,7 @@ mod tests {
     #[test]
     fn a_second_has_at_least_four_steps_of_at_most_sixteen_writes() {
         for (per_second, want) in [(0, 16), (1, 1), (3, 1), (20, 5), (64, 16), (500, 16)] {
-            assert_eq!(at_once(per_second), want, "{per_second}");
+            assert_eq!(writes_at_once(per_second), want, "{per_second}");
         }
     }
 }

@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 
 use futures::StreamExt as _;
-use futures::future::join_all;
-use payments_boot::{Deadline, Retries, Stop};
+use payments_boot::Deadline;
 use payments_model::{Head, HeadKey, Shard, State, Status, UtcSecond, causes};
 use payments_store::{DueRange, DueUntil, StoreError};
+use payments_work::{Halt, Round, Work, at_once, drive};
 
-use crate::pace::at_once;
+use crate::function::{REDRIVE_EVERY, Sweeper};
+use crate::outcome::RedriveOutcome;
+use crate::pace::writes_at_once;
 use crate::redrive_schedule::{NextStep, next_step, redrivable_until};
 use crate::sweep::SHARDS_AT_ONCE;
-use crate::{REDRIVE_EVERY, RedriveOutcome, Sweeper};
 
 /// The index entries of one page: as many as one batch read takes.
 const PAGE: u16 = 100;
@@ -37,7 +38,6 @@ struct ShardRedrive<'s> {
     /// Payments whose wait is over.
     in_hand: VecDeque<Redrivable>,
     read_to_end: bool,
-    retries: Retries,
     outcome: RedriveOutcome,
 }
 
@@ -82,9 +82,8 @@ impl Sweeper {
         let latest = redrivable_until(now);
         let until = DueUntil::Instant(self.config.zone.date_of(latest), latest);
         let range = DueRange { shard, status: Status::Pending, until, after: None };
-        let (in_hand, retries, outcome) = (VecDeque::new(), Retries::default(), RedriveOutcome::default());
-        let redrive =
-            ShardRedrive { sweeper: self, deadline, now, range, in_hand, read_to_end: false, retries, outcome };
+        let (in_hand, outcome) = (VecDeque::new(), RedriveOutcome::default());
+        let redrive = ShardRedrive { sweeper: self, deadline, now, range, in_hand, read_to_end: false, outcome };
         redrive.run().await
     }
 
@@ -104,36 +103,36 @@ impl Sweeper {
     }
 }
 
+impl Work for ShardRedrive<'_> {
+    type Error = StoreError;
+
+    fn is_done(&self) -> bool {
+        self.in_hand.is_empty() && self.read_to_end
+    }
+
+    async fn round(&mut self) -> Round<StoreError> {
+        let (per_second, (done, failure)) = if self.in_hand.is_empty() {
+            (HEADS_PER_SECOND, self.read().await)
+        } else {
+            (self.sweeper.config.claims_per_second, self.redrive_some().await)
+        };
+        Round { done, per_second, failure }
+    }
+}
+
 impl ShardRedrive<'_> {
     /// Redrives until nothing is left, the deadline comes, or retries are exhausted. Keeps the pace of the sweep.
     async fn run(mut self) -> Result<RedriveOutcome, StoreError> {
-        while !(self.in_hand.is_empty() && self.read_to_end) {
-            if self.deadline.has_come() {
+        let Self { sweeper, deadline, .. } = self;
+        match drive(&mut self, &sweeper.clock, deadline).await {
+            Ok(()) => {}
+            Err(Halt::Broken(error)) => return Err(error),
+            Err(Halt::OutOfTime) => self.outcome.shards_unfinished = 1,
+            Err(Halt::GivenUp(error)) => {
+                let (shard, causes) = (self.range.shard.get(), causes(&error));
+                tracing::warn!(shard, ?causes, "this run stops redriving the shard; the next run continues");
                 self.outcome.shards_unfinished = 1;
-                break;
             }
-            let started = self.sweeper.clock.instant();
-            let (per_second, (done, failure)) = if self.in_hand.is_empty() {
-                (HEADS_PER_SECOND, self.read().await)
-            } else {
-                (self.sweeper.config.claims_per_second, self.redrive_some().await)
-            };
-            if failure.is_none() || done > 0 {
-                self.retries = Retries::default();
-            }
-            if let Some(error) = failure {
-                match self.retries.wait(&error, self.deadline).await {
-                    Ok(()) => {}
-                    Err(Stop::Broken) => return Err(error),
-                    Err(Stop::GivenUp | Stop::OutOfTime) => {
-                        let (shard, causes) = (self.range.shard.get(), causes(&error));
-                        tracing::warn!(shard, ?causes, "this run stops redriving the shard; the next run continues");
-                        self.outcome.shards_unfinished = 1;
-                        break;
-                    }
-                }
-            }
-            self.deadline.keep_rate(done, started, per_second).await;
         }
         Ok(self.outcome)
     }
@@ -168,12 +167,11 @@ impl ShardRedrive<'_> {
     /// Redrives the next few payments. Those that were throttled or not answered stay in hand. Returns how many were
     /// answered, and an error.
     async fn redrive_some(&mut self) -> (u32, Option<StoreError>) {
-        let at_once = at_once(self.sweeper.config.claims_per_second);
-        let some: Vec<_> = self.in_hand.drain(..self.in_hand.len().min(at_once)).collect();
-        let store = &self.sweeper.store;
-        let redriven = join_all(some.iter().map(|it| store.redrive(&it.key, it.attempt, it.next))).await;
+        let (store, most) = (&self.sweeper.store, writes_at_once(self.sweeper.config.claims_per_second));
+        let redrive = async |it: &Redrivable| store.redrive(&it.key, it.attempt, it.next).await;
+        let redriven = at_once(&mut self.in_hand, most, redrive).await;
         let (mut done, mut failure) = (0, None);
-        for (payment, redriven) in some.into_iter().zip(redriven) {
+        for (payment, redriven) in redriven {
             match redriven {
                 Ok(was_pending) => {
                     done += 1;

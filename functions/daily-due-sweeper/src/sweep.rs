@@ -7,14 +7,15 @@ use std::collections::VecDeque;
 
 use chrono::TimeDelta;
 use futures::StreamExt as _;
-use futures::future::join_all;
-use payments_boot::{Deadline, Retries, Stop};
-use payments_model::{Actor, Event, HeadKey, Shard, State, Status, Transition, UtcSecond, causes};
-use payments_store::{DueRange, DueRow, DueUntil, MAX_BATCH_GET, Moved, StoreError};
+use payments_boot::Deadline;
+use payments_model::{Actor, Event, Shard, State, Status, Transition, UtcSecond, causes};
+use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
+use payments_work::{Halt, Round, Work, at_once, drive};
 
-use crate::lateness::{claimable_seconds, oldest_of};
-use crate::pace::at_once;
-use crate::{SWEEP_EVERY, SweepOutcome, Sweeper};
+use crate::function::{SWEEP_EVERY, Sweeper};
+use crate::lateness::claimable_seconds;
+use crate::outcome::SweepOutcome;
+use crate::pace::writes_at_once;
 
 /// The index entries of one page: 300 KB.
 const PAGE: u16 = 1_000;
@@ -22,24 +23,23 @@ const PAGE: u16 = 1_000;
 /// The most shards worked on at once. If there are more, the next run begins with the others.
 pub(crate) const SHARDS_AT_ONCE: u16 = 32;
 
-/// How much earlier than by today's law of the bank's time zone a date can have begun, by the law of when a payment was stored. Laws move clocks
-/// by an hour or two.
+/// Time by which a date can have begun earlier by the time zone's law of when a payment was stored than by today's. Laws move clocks by an hour
+/// or two.
 const EARLIER_BY_LAW: TimeDelta = TimeDelta::hours(3);
 
 /// The sweep of one shard.
-struct ShardSweep<'s> {
-    sweeper: &'s Sweeper,
-    deadline: &'s Deadline,
-    /// When the sweep began: nothing that is due later is claimed.
+pub(crate) struct ShardSweep<'s> {
+    pub(crate) sweeper: &'s Sweeper,
+    pub(crate) deadline: &'s Deadline,
+    /// Start of the sweep: nothing that is due later is claimed.
     now: UtcSecond,
-    range: DueRange,
-    /// What is read after that.
+    pub(crate) range: DueRange,
+    /// Next range, read after the first.
     then: Option<DueRange>,
     /// Read, and not yet claimed.
-    in_hand: VecDeque<DueRow>,
-    read_to_end: bool,
-    retries: Retries,
-    outcome: SweepOutcome,
+    pub(crate) in_hand: VecDeque<DueRow>,
+    pub(crate) read_to_end: bool,
+    pub(crate) outcome: SweepOutcome,
 }
 
 impl Sweeper {
@@ -76,7 +76,6 @@ impl Sweeper {
             then: is_late.then(|| range(DueUntil::InstantOf(date.plus_days(1), now))),
             in_hand: VecDeque::new(),
             read_to_end: false,
-            retries: Retries::default(),
             outcome: SweepOutcome::empty(),
         };
         sweep.run().await
@@ -92,45 +91,44 @@ impl Sweeper {
     }
 }
 
+impl Work for ShardSweep<'_> {
+    type Error = StoreError;
+
+    fn is_done(&self) -> bool {
+        self.in_hand.is_empty() && self.read_to_end
+    }
+
+    async fn round(&mut self) -> Round<StoreError> {
+        let before = self.progress();
+        let step = if self.in_hand.is_empty() { self.read().await } else { self.claim_some().await };
+        let done = u32::try_from(self.progress() - before).unwrap_or(u32::MAX);
+        Round { done, per_second: self.sweeper.config.claims_per_second, failure: step.err() }
+    }
+}
+
 impl ShardSweep<'_> {
     async fn run(mut self) -> Result<SweepOutcome, StoreError> {
-        while !self.deadline.has_come() {
-            if self.in_hand.is_empty() && self.read_to_end {
-                return Ok(self.outcome);
+        let Self { sweeper, deadline, .. } = self;
+        match drive(&mut self, &sweeper.clock, deadline).await {
+            Ok(()) => return Ok(self.outcome),
+            Err(Halt::OutOfTime) => {}
+            Err(Halt::Broken(error)) => return Err(error),
+            Err(Halt::GivenUp(error)) => {
+                let (shard, causes) = (self.range.shard.get(), causes(&error));
+                tracing::warn!(shard, ?causes, "this run stops sweeping the shard; the next run continues");
+                self.outcome.shards_given_up += 1;
             }
-            let (started, before) = (self.sweeper.clock.instant(), self.progress());
-            let step = if self.in_hand.is_empty() { self.read().await } else { self.claim_some().await };
-            let claimed = self.progress() - before;
-            if step.is_ok() || claimed > 0 {
-                self.retries = Retries::default();
-            }
-            if let Err(error) = step {
-                match self.retries.wait(&error, self.deadline).await {
-                    Ok(()) => {}
-                    Err(Stop::Broken) => return Err(error),
-                    Err(Stop::OutOfTime) => break,
-                    Err(Stop::GivenUp) => {
-                        let (shard, causes) = (self.range.shard.get(), causes(&error));
-                        tracing::warn!(shard, ?causes, "this run stops sweeping the shard; the next run continues");
-                        self.outcome.shards_given_up += 1;
-                        break;
-                    }
-                }
-            }
-            // The rate is applied to each step, so time lost in one step does not cause a burst in the next.
-            let claimed = u32::try_from(claimed).unwrap_or(u32::MAX);
-            self.deadline.keep_rate(claimed, started, self.sweeper.config.claims_per_second).await;
         }
         self.measure_left().await;
         self.count_remaining().await;
         Ok(self.outcome)
     }
 
-    fn progress(&self) -> u64 {
+    pub(crate) fn progress(&self) -> u64 {
         self.outcome.claimed + self.outcome.already_claimed
     }
 
-    async fn read(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn read(&mut self) -> Result<(), StoreError> {
         let page = self.sweeper.store.due_page(&self.range, PAGE).await?;
         for row in page.rows {
             match row {
@@ -155,11 +153,10 @@ impl ShardSweep<'_> {
 
     /// Claims the next few payments. Those whose claim was throttled or not answered stay in hand.
     async fn claim_some(&mut self) -> Result<(), StoreError> {
-        let at_once = at_once(self.sweeper.config.claims_per_second);
-        let some: Vec<DueRow> = self.in_hand.drain(..self.in_hand.len().min(at_once)).collect();
-        let claims = join_all(some.iter().map(|row| self.sweeper.claim(row))).await;
+        let (sweeper, most) = (self.sweeper, writes_at_once(self.sweeper.config.claims_per_second));
+        let claims = at_once(&mut self.in_hand, most, async |row| sweeper.claim(row).await).await;
         let mut failure = None;
-        for (row, claim) in some.into_iter().zip(claims) {
+        for (row, claim) in claims {
             match claim {
                 Ok(Moved::Done(head)) => {
                     self.outcome.claimed += 1;
@@ -178,49 +175,5 @@ impl ShardSweep<'_> {
             }
         }
         failure.map_or(Ok(()), Err)
-    }
-
-    /// Counts how long the payments left could have been claimed, as far as one query and one batch read show.
-    async fn measure_left(&mut self) {
-        let oldest = self.oldest_left().await.unwrap_or_else(|error| {
-            tracing::warn!(shard = self.range.shard.get(), causes = ?causes(&error), "payments left cannot be read");
-            None
-        });
-        self.outcome.count_overdue(oldest);
-    }
-
-    /// Returns how long one of the next 100 payments could have been claimed: those that are due first, and among those
-    /// due at one time a random choice, as the index has them. `None` if it is unknown.
-    async fn oldest_left(&mut self) -> Result<Option<u64>, StoreError> {
-        if self.in_hand.is_empty() && !self.read_to_end && !self.deadline.has_come() {
-            self.read().await?;
-        }
-        if self.deadline.has_come() {
-            // The payments that were claimed were due before the others.
-            return Ok((self.progress() > 0).then_some(0));
-        }
-        let keys: Vec<HeadKey> = self.in_hand.iter().take(MAX_BATCH_GET).map(|row| row.head.clone()).collect();
-        let heads = self.sweeper.store.hot_heads(&keys).await?;
-        let readable = heads.iter().filter_map(|(_, head)| head.as_ref().ok());
-        Ok(Some(oldest_of(readable, self.sweeper.clock.now())))
-    }
-
-    /// Counts the payments left, with at most one read.
-    async fn count_remaining(&mut self) {
-        self.outcome.remaining += u64::try_from(self.in_hand.len()).unwrap_or(u64::MAX);
-        if self.read_to_end {
-            return;
-        }
-        if self.deadline.has_come() {
-            self.outcome.remaining_is_lower_bound = true;
-            return;
-        }
-        match self.sweeper.store.due_count(&self.range).await {
-            Ok((count, more)) => {
-                self.outcome.remaining += count;
-                self.outcome.remaining_is_lower_bound |= more;
-            }
-            Err(_) => self.outcome.remaining_is_lower_bound = true,
-        }
     }
 }

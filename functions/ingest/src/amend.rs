@@ -8,8 +8,9 @@ use payments_http::{PaymentView, Problem, ProblemKind};
 use payments_model::{Actor, Amended, AmendmentId, Details, Due, Head, Instruction, MAX_AMENDMENTS, State, UtcSecond};
 use payments_store::{Moved, PutDetails, details_excess};
 
-use crate::Ingest;
-use crate::create::{Created, check_rule, too_large};
+use crate::create::{Created, too_large};
+use crate::dates::check_rule;
+use crate::function::Ingest;
 use crate::order::{Order, Wish, fault_of_new};
 
 /// The most tries of an amendment: one as the head says, and one that finds what was first meanwhile.

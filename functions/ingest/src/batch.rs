@@ -8,8 +8,8 @@ use payments_http::{PaymentView, Problem};
 use payments_model::{Actor, PaymentId};
 use serde::Serialize;
 
-use crate::Ingest;
 use crate::create::Created;
+use crate::function::Ingest;
 use crate::order::{Entry, Order};
 
 /// How many payments of a batch are created at once: enough to hide DynamoDB's latency, few enough to leave

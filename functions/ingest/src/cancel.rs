@@ -4,7 +4,7 @@ use payments_http::{PaymentView, Problem, ProblemKind};
 use payments_model::{AccountId, Actor, PaymentId, Status};
 use payments_store::Cancelled;
 
-use crate::Ingest;
+use crate::function::Ingest;
 
 impl Ingest {
     /// Cancels a payment of `account`; a repeated cancel returns the cancelled payment.

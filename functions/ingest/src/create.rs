@@ -3,21 +3,15 @@
 //! Both writes are idempotent. A crash between them leaves details without a head: no reader sees such a payment,
 //! and a retry completes it.
 
-use chrono::TimeDelta;
 use futures::future::try_join;
 use http::HeaderName;
 use payments_http::{Answer, PaymentView, Problem, ProblemKind};
-use payments_model::{
-    Actor, BusinessDate, BusinessDays, DateRefusal, DateRule, Details, Due, Head, Instruction, MoveReason, UtcSecond,
-};
+use payments_model::{Actor, Details, Due, Head};
 use payments_store::{PutDetails, PutHead, StoreError, details_excess};
 
-use crate::Ingest;
+use crate::dates::check_rule;
+use crate::function::Ingest;
 use crate::order::{Order, fault_of_new};
-
-/// How long after its business day a payment with details may still get a missing head. The archive waits an
-/// hour, so a head written within this time was not archived before.
-const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
 
 /// A created or amended payment.
 #[derive(Debug)]
@@ -126,98 +120,9 @@ impl Ingest {
         }
         Ok(Created { payment: PaymentView::of(&head).with_dates(details), replayed })
     }
-
-    /// Checks that stored details can still be completed.
-    pub(crate) fn check_open(&self, details: &Details, order: &Order) -> Result<(), Problem> {
-        let closes = self.config.business_days.zone().end_of(details.due_date).saturating_add(COMPLETION_GRACE);
-        if self.clock.now() < closes {
-            return Ok(());
-        }
-        Err(Problem::of_body(&order.pointer, vec![passed(details.due_date)]))
-    }
-
-    /// Returns when a new payment is due. The date that was asked for is judged first, then its calendar.
-    pub(crate) fn due(&self, instruction: &Instruction, now: UtcSecond) -> Result<Due, Problem> {
-        let (days, rule) = (&self.config.business_days, instruction.date_rule);
-        let asked = Due::as_asked(instruction.scheduled_for, days.zone());
-        check_date(asked.date, days.date_of(now), self.config.horizon_days)?;
-        days.due(instruction.scheduled_for, instruction.money.currency, rule, now).map_err(refused)
-    }
-}
-
-/// Checks that a payment has a rule only if there are calendars.
-pub(crate) fn check_rule(rule: Option<DateRule>, days: &BusinessDays) -> Result<(), Problem> {
-    if rule.is_some() && days.is_always_open() {
-        let detail = "The bank has no calendars, so every day is open; leave dateRule out.";
-        return Err(Problem::new(ProblemKind::InvalidDateRule, detail).at("dateRule"));
-    }
-    Ok(())
-}
-
-/// Checks a new payment's date: today or later, and within the horizon.
-fn check_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) -> Result<(), Problem> {
-    if due_date < today {
-        return Err(passed(due_date));
-    }
-    if due_date.days_since(today) > horizon_days.into() {
-        let detail = format!(
-            "The business date {due_date} is more than {horizon_days} days ahead; choose {} or earlier.",
-            today.plus_days(horizon_days)
-        );
-        return Err(Problem::new(ProblemKind::DateBeyondHorizon, detail).at("scheduledFor"));
-    }
-    Ok(())
 }
 
 pub(crate) fn too_large(excess: usize) -> Problem {
     let detail = format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
     Problem::new(ProblemKind::PaymentTooLarge, detail).at("data").excess(excess)
-}
-
-fn refused(refusal: DateRefusal) -> Problem {
-    let (kind, detail) = match refusal {
-        DateRefusal::Closed { date, reason, next } => {
-            let why = match reason {
-                MoveReason::Weekend => "is on a weekend",
-                MoveReason::Holiday => "is a holiday",
-                MoveReason::CutOff => "is past its cut-off",
-            };
-            (
-                ProblemKind::DateClosed,
-                format!("The date {date} {why}; choose {next}, the next open date, or another dateRule."),
-            )
-        }
-        DateRefusal::Uncovered { date, calendar, last } => {
-            let detail = format!(
-                "The calendar {calendar} ends on {last}, and has no open date left for {date}; choose an earlier date, or the dateRule \
-                 none."
-            );
-            (ProblemKind::DateBeyondCalendar, detail)
-        }
-    };
-    Problem::new(kind, detail).at("scheduledFor")
-}
-
-fn passed(due_date: BusinessDate) -> Problem {
-    let detail = format!("The business date {due_date} has passed; choose today or later.");
-    Problem::new(ProblemKind::DatePassed, detail).at("scheduledFor")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_from_today_to_the_horizon_are_allowed() {
-        let date = |text: &str| text.parse::<BusinessDate>().unwrap();
-        let today = date("2026-11-20");
-        for (due, want) in [
-            ("2026-11-19", Err(ProblemKind::DatePassed)),
-            ("2026-11-20", Ok(())),
-            ("2027-11-20", Ok(())),
-            ("2027-11-21", Err(ProblemKind::DateBeyondHorizon)),
-        ] {
-            assert_eq!(check_date(date(due), today, 365).map_err(|problem| problem.kind()), want, "{due}");
-        }
-    }
 }

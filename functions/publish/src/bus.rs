@@ -1,17 +1,11 @@
 //! The event bus, and events in the form that it takes.
 
-#[cfg(feature = "aws")]
-mod event_bridge;
-
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 use payments_store::LogEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-
-#[cfg(feature = "aws")]
-pub use event_bridge::EventBridge;
 
 /// What the events name as their source, on the bus and in themselves.
 pub const BUS_SOURCE: &str = "scheduled-payments";

@@ -16,10 +16,11 @@ use payments_store::{
 };
 
 use crate::backoff;
+use crate::error::PublishError;
+use crate::outcome::WebhookOutcome;
 use crate::round::{Body, Next, Round, message_id};
 use crate::run::beyond;
 use crate::webhook::{Answer, REPLY_TIMEOUT, REQUEST_TIMEOUT, SendError, Sender};
-use crate::{PublishError, WebhookOutcome};
 
 /// How long a request takes at most, with its answer.
 pub(crate) const LONGEST_REQUEST: Duration = REQUEST_TIMEOUT.saturating_add(REPLY_TIMEOUT);

@@ -3,7 +3,7 @@
 use payments_boot::WebhookMasterError;
 use payments_store::{LogHead, LogPosition, StoreError};
 
-use crate::ObjectError;
+use crate::object::ObjectError;
 
 /// Why an invocation failed. What was written stays, and the next invocation goes on.
 #[derive(Debug, thiserror::Error)]

@@ -15,8 +15,10 @@ use payments_model::causes;
 use payments_store::{LogEntry, LogHead, LogPosition, LogRead};
 
 use crate::bus::{BusError, BusEvent, EventBus, MAX_BUS_EVENTS, Put};
+use crate::error::PublishError;
+use crate::function::Publish;
+use crate::outcome::BusOutcome;
 use crate::run::beyond;
-use crate::{BusOutcome, Publish, PublishError};
 
 /// What the names of buses begin with among the log's consumers. Each bus has its own place, so another one begins at the log's end.
 const BUS: &str = "bus#";

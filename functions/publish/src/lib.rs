@@ -11,21 +11,27 @@
 //! | module | holds |
 //! |---|---|
 //! | `run` | from the log to the files |
-//! | `webhooks` | from the log to all endpoints |
+//! | `endpoints` | from the log to all endpoints |
 //! | `deliver` | from the log to one of them |
 //! | `round` | which events are sent at once, and in which bodies |
 //! | `backoff` | when an endpoint is tried again |
 //! | `feed` | from the log to the event bus |
 //! | `bus` | the event bus |
+//! | `event_bridge` | Amazon EventBridge |
 //! | `object` | a file of the journal, written and read |
+//! | `webhooks` | what signs webhooks and sends them |
 //! | [`webhook`] | the sending of webhooks |
 
 mod backoff;
 mod bus;
 mod config;
 mod deliver;
+mod endpoints;
 mod error;
+#[cfg(feature = "aws")]
+mod event_bridge;
 mod feed;
+mod function;
 mod object;
 mod outcome;
 mod round;
@@ -33,137 +39,15 @@ mod run;
 pub mod webhook;
 mod webhooks;
 
-use std::sync::Arc;
-
-use lambda_runtime::{Error, LambdaEvent};
-use object_store::ObjectStore;
-use payments_boot::{Clock, Deadline, Metrics};
-use payments_model::causes;
-use payments_store::Store;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 pub use backoff::GIVE_UP_AFTER;
-#[cfg(feature = "aws")]
-pub use bus::EventBridge;
 pub use bus::{BUS_SOURCE, BusError, BusEvent, EventBus, MAX_BUS_EVENTS, Put};
 pub use config::Config;
 pub use deliver::LEASE;
 pub use error::PublishError;
+#[cfg(feature = "aws")]
+pub use event_bridge::EventBridge;
+pub use function::{Action, Publish, Request};
 pub use object::{JournalObject, MAX_OBJECT_BYTES, ObjectError};
 pub use outcome::{BusOutcome, PublishOutcome, WebhookOutcome};
 pub use round::{MAX_BODIES, MAX_BODY_BYTES, MAX_EVENTS};
 pub use webhooks::Webhooks;
-
-/// What invokes the function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Value")]
-pub enum Request {
-    /// The schedule: `{"action":"publish"}`.
-    Tick,
-    /// The stream of the log's table: there is a new segment.
-    Woken,
-}
-
-impl TryFrom<Value> for Request {
-    type Error = serde_json::Error;
-
-    fn try_from(event: Value) -> Result<Self, Self::Error> {
-        if event["Records"].is_array() {
-            return Ok(Self::Woken);
-        }
-        let payments_boot::Request { action: Action::Publish } = serde_json::from_value(event)?;
-        Ok(Self::Tick)
-    }
-}
-
-/// The schedule's only action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// Write what the log has and the journal has not, and deliver what endpoints have not.
-    Publish,
-}
-
-/// The function.
-#[derive(Debug, Clone)]
-pub struct Publish {
-    store: Store,
-    files: Arc<dyn ObjectStore>,
-    webhooks: Webhooks,
-    bus: Option<Arc<dyn EventBus>>,
-    clock: Clock,
-    metrics: Metrics,
-}
-
-impl Publish {
-    /// Creates the function. Its journal is stored in `files`.
-    pub fn new(store: Store, files: Arc<dyn ObjectStore>, webhooks: Webhooks, clock: Clock, metrics: Metrics) -> Self {
-        Self { store, files, webhooks, bus: None, clock, metrics }
-    }
-
-    /// The function, which also puts events on a bus, if there is one.
-    #[must_use]
-    pub fn with_bus(self, bus: Option<Arc<dyn EventBus>>) -> Self {
-        Self { bus, ..self }
-    }
-
-    /// Writes what the log has and the journal has not, and delivers what endpoints have not, until shortly before Lambda's deadline.
-    ///
-    /// # Errors
-    /// [`PublishError`]. Completed work stays.
-    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<PublishOutcome, Error> {
-        let deadline = Deadline::before(event.context.deadline, &self.clock);
-        let mut outcome = PublishOutcome::default();
-        let journal = async {
-            match event.payload {
-                Request::Tick => self.run(&deadline.earlier(payments_files::CALL), &mut outcome).await,
-                // A file of the journal for each segment would be a million files a month.
-                Request::Woken => Ok(()),
-            }
-        };
-        // Boxed: the chain of calls is deeper than the compiler follows in one type.
-        let (mut delivered, mut fed) = (None, None);
-        let webhooks = Box::pin(self.deliver(&deadline, &mut delivered));
-        let bus = Box::pin(self.feed(&deadline, &mut fed));
-        let (journal, webhooks, bus) = tokio::join!(Box::pin(journal), webhooks, bus);
-        // Nobody knows how far a part is that failed, and its alarm must see it.
-        if journal.is_err() {
-            outcome.journal_segments_behind = outcome.journal_segments_behind.max(1);
-        }
-        if webhooks.is_err() {
-            delivered.get_or_insert_default().fall_behind();
-        }
-        if bus.is_err() {
-            fed.get_or_insert_default().fall_behind();
-        }
-        (outcome.webhooks, outcome.bus) = (delivered, fed);
-        for (what, done) in [("webhooks", &webhooks), ("event bus", &bus)] {
-            if let Err(error) = done {
-                tracing::error!(causes = ?causes(error), what, "not all events up to the log's end are delivered");
-            }
-        }
-        // Also when the run failed.
-        self.emit(event.payload, &outcome);
-        let failure = journal.err().or(webhooks.err()).or(bus.err());
-        match failure {
-            None => Ok(outcome),
-            Some(error) => {
-                tracing::error!(causes = ?causes(&error), "the run is not complete");
-                Err(error.into())
-            }
-        }
-    }
-
-    fn emit(&self, request: Request, outcome: &PublishOutcome) {
-        let at = self.clock.instant();
-        match request {
-            Request::Tick => self.metrics.emit(at, outcome),
-            // It did not look at the journal.
-            Request::Woken => {
-                outcome.webhooks.iter().for_each(|delivered| self.metrics.emit(at, delivered));
-                outcome.bus.iter().for_each(|fed| self.metrics.emit(at, fed));
-            }
-        }
-    }
-}

@@ -5,8 +5,10 @@ use payments_boot::Deadline;
 use payments_model::UtcSecond;
 use payments_store::{LogHead, LogPosition, LogRead};
 
+use crate::error::PublishError;
+use crate::function::Publish;
 use crate::object::{JournalObject, MAX_OBJECT_BYTES};
-use crate::{Publish, PublishError, PublishOutcome};
+use crate::outcome::PublishOutcome;
 
 /// The name of the journal among the log's consumers.
 const JOURNAL: &str = "journal";

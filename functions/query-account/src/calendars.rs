@@ -5,7 +5,7 @@ use payments_model::business_days::{ClosedDate, Rail};
 use payments_model::{Currency, UtcSecond};
 use serde::Serialize;
 
-use crate::QueryAccount;
+use crate::function::QueryAccount;
 
 /// The answer to a list.
 #[derive(Serialize)]

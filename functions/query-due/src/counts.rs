@@ -10,7 +10,7 @@ use payments_model::BusinessDate;
 use payments_store::DateCounters;
 use serde::Serialize;
 
-use crate::QueryDue;
+use crate::function::QueryDue;
 
 /// The query parameters of the counts.
 pub const PARAMETERS: &[&str] = &["from", "to"];

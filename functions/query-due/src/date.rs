@@ -9,7 +9,7 @@ use payments_model::{BusinessDate, PaymentId, Shard, ShardCount, Status, Statuse
 use payments_store::{DuePage, DueRange, DueRow, DueSort, DueUntil};
 use serde::Serialize;
 
-use crate::QueryDue;
+use crate::function::QueryDue;
 use crate::page::Page;
 
 /// The most reads of the index for one page, which may then end early. A whole date has a read for each of five statuses

@@ -5,7 +5,7 @@ use payments_store::{LogPage, LogPosition, LogRead};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::QueryDue;
+use crate::function::QueryDue;
 
 /// The query parameters of the events.
 pub const PARAMETERS: &[&str] = &["cursor", "limit"];

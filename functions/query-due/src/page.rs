@@ -3,7 +3,7 @@
 use payments_http::{Answer, Problem, Unreadable};
 use serde::Serialize;
 
-use crate::QueryDue;
+use crate::function::QueryDue;
 
 /// A page's JSON.
 #[derive(Serialize)]

@@ -4,7 +4,7 @@ use payments_http::{PaymentView, Problem};
 use payments_model::TransactionId;
 use payments_store::StoreError;
 
-use crate::QueryDue;
+use crate::function::QueryDue;
 use crate::page::Page;
 
 impl QueryDue {

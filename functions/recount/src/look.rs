@@ -1,11 +1,12 @@
 //! A recount of one date: its counters, its payments, and whether the counters moved in between.
 
 use futures::StreamExt as _;
-use payments_boot::{Deadline, Retries, Stop};
-use payments_model::{BusinessDate, DayCounts, Status};
+use payments_boot::Deadline;
+use payments_model::{BusinessDate, Status};
 use payments_store::{DateCounters, DueRecount, Recounted, StoreError};
 
-use crate::Recount;
+use crate::function::Recount;
+use crate::seen::Seen;
 
 /// The most recounts of a date whose counters keep moving.
 const MAX_TRIES: u32 = 3;
@@ -23,30 +24,8 @@ pub(crate) enum Look {
     Unreadable(u64),
 }
 
-/// Counters that stood still, and the counts of the payments.
-#[derive(PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) counters: DateCounters,
-    pub(crate) recounted: DayCounts,
-}
-
-impl Seen {
-    /// Whether the counters equal the payments, without unparsed changes.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.counters.counts == self.recounted
-    }
-}
-
 /// Why a run ends before its last date.
-#[derive(Debug)]
-pub(crate) enum Halt {
-    /// The deadline came.
-    OutOfTime,
-    /// DynamoDB throttled a call or did not answer it, too often in a row.
-    GivenUp(StoreError),
-    /// A call failed in a way that a retry does not change.
-    Broken(StoreError),
-}
+pub(crate) type Halt = payments_work::Halt<StoreError>;
 
 /// Calls to the tables, retried until the deadline.
 pub(crate) struct Reader<'r> {
@@ -56,21 +35,8 @@ pub(crate) struct Reader<'r> {
 
 impl Reader<'_> {
     /// Makes a call, and retries it if that can help.
-    pub(crate) async fn retried<T>(&self, mut call: impl AsyncFnMut() -> Result<T, StoreError>) -> Result<T, Halt> {
-        let mut retries = Retries::default();
-        while !self.deadline.has_come() {
-            let error = match call().await {
-                Ok(done) => return Ok(done),
-                Err(error) => error,
-            };
-            match retries.wait(&error, &self.deadline).await {
-                Ok(()) => {}
-                Err(Stop::OutOfTime) => break,
-                Err(Stop::GivenUp) => return Err(Halt::GivenUp(error)),
-                Err(Stop::Broken) => return Err(Halt::Broken(error)),
-            }
-        }
-        Err(Halt::OutOfTime)
+    pub(crate) async fn retried<T>(&self, call: impl AsyncFnMut() -> Result<T, StoreError>) -> Result<T, Halt> {
+        payments_work::retried(&self.deadline, call).await
     }
 
     /// Recounts a date: reads its counters before and after all its payments.

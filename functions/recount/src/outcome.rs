@@ -7,7 +7,7 @@ use payments_model::{UtcSecond, zone_data_number};
 use payments_store::Evidence;
 use serde::Serialize;
 
-use crate::look::Seen;
+use crate::seen::Seen;
 
 /// The most drifted dates that an outcome shows. One with ten currencies takes 3 KB: 300 KB of the 6 MB of
 /// an answer.

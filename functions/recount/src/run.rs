@@ -8,9 +8,10 @@ use payments_model::recount::Action;
 use payments_model::{BusinessDate, Outage as _, OutageKind, UtcSecond, causes};
 use payments_store::{Evidence, Missed, Repaired, StoreError, StoredEvidence};
 
-use crate::Recount;
-use crate::look::{Halt, Look, Reader, Seen};
+use crate::function::Recount;
+use crate::look::{Halt, Look, Reader};
 use crate::outcome::{RecountOutcome, repairable_from};
+use crate::seen::Seen;
 
 /// The wait before a second look at a date that differs. It is longer than a change waits for
 /// `stream-aggregator`, which is 5 s with little traffic.

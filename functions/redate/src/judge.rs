@@ -5,7 +5,7 @@ use payments_model::redate::Plan;
 use payments_model::{Currency, Details, Due, Head, Money, State, Stays, UtcSecond};
 use payments_store::{DueRow, StoredDetails};
 
-use crate::Redate;
+use crate::function::Redate;
 use crate::outcome::Notices;
 
 /// What the shards of a run share.

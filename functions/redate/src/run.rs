@@ -6,7 +6,7 @@ use payments_model::BusinessDate;
 use payments_model::redate::Plan;
 use payments_store::StoreError;
 
-use crate::Redate;
+use crate::function::Redate;
 use crate::judge::Run;
 use crate::outcome::{Notices, RedateMetrics, RedateOutcome};
 use crate::shard::ShardDate;

@@ -5,13 +5,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use futures::future::join_all;
-use payments_boot::{Retries, Stop};
 use payments_model::redate::Action;
 use payments_model::{Actor, Amended, BusinessDate, HeadKey, PaymentId, REDATED, Shard, Status, Stays, causes};
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
+use payments_work::{Halt, Round, Work, at_once, drive};
 
-use crate::Redate;
+use crate::function::Redate;
 use crate::judge::{Judged, Move, Run};
 use crate::outcome::RedateOutcome;
 
@@ -37,58 +36,19 @@ pub(crate) struct ShardDate<'a> {
     ready: VecDeque<Move>,
     /// Payments whose new details are written, and whose heads do not name them yet.
     written: VecDeque<Move>,
-    retries: Retries,
     outcome: RedateOutcome,
 }
 
-impl<'a> ShardDate<'a> {
-    pub(crate) fn of(run: &'a Run<'a>, date: BusinessDate, shard: Shard) -> Self {
-        let unread = DueRange { shard, status: Status::Scheduled, until: DueUntil::Date(date), after: None };
-        let (entries, ready, written) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        let (retries, outcome) = (Retries::default(), RedateOutcome::default());
-        Self { run, date, shard, unread: Some(unread), entries, ready, written, retries, outcome }
-    }
-
-    /// Works until nothing is left, the deadline comes, or retries are exhausted. Returns the outcome so far, also with an error.
-    pub(crate) async fn run(mut self) -> (RedateOutcome, Option<StoreError>) {
-        let Run { redate, deadline, .. } = self.run;
-        let mut broken = None;
-        while !self.is_done() && !deadline.has_come() {
-            let started = redate.clock.instant();
-            let (written, failure) = self.step().await;
-            if failure.is_none() || written > 0 {
-                self.retries = Retries::default();
-            }
-            if let Some(error) = failure {
-                match self.retries.wait(&error, deadline).await {
-                    Ok(()) => {}
-                    Err(Stop::OutOfTime) => break,
-                    Err(Stop::Broken) => {
-                        broken = Some(error);
-                        break;
-                    }
-                    Err(Stop::GivenUp) => {
-                        let (date, shard, causes) = (self.date, self.shard.get(), causes(&error));
-                        tracing::warn!(%date, shard, ?causes, "this run gives up a shard of a date; repeat it");
-                        break;
-                    }
-                }
-            }
-            // A move is two writes.
-            deadline.keep_rate(written, started, redate.config.moves_per_second.saturating_mul(2)).await;
-        }
-        self.outcome.is_complete = self.is_done();
-        self.outcome.waiting += u64::try_from(self.ready.len() + self.written.len()).unwrap_or(u64::MAX);
-        (self.outcome, broken)
-    }
+impl Work for ShardDate<'_> {
+    type Error = StoreError;
 
     fn is_done(&self) -> bool {
         self.unread.is_none() && self.entries.is_empty() && self.ready.is_empty() && self.written.is_empty()
     }
 
-    /// Makes one round of calls, for the payments that are furthest first. Returns how many writes were answered, and an error.
-    async fn step(&mut self) -> (u32, Option<StoreError>) {
-        if !self.written.is_empty() {
+    /// Makes one round of calls, for the payments that are furthest first. A move is two writes.
+    async fn round(&mut self) -> Round<StoreError> {
+        let (done, failure) = if !self.written.is_empty() {
             self.amend_some().await
         } else if !self.ready.is_empty() {
             self.write_some().await
@@ -96,7 +56,33 @@ impl<'a> ShardDate<'a> {
             (0, self.judge_some().await.err())
         } else {
             (0, self.read().await.err())
-        }
+        };
+        Round { done, per_second: self.run.redate.config.moves_per_second.saturating_mul(2), failure }
+    }
+}
+
+impl<'a> ShardDate<'a> {
+    pub(crate) fn of(run: &'a Run<'a>, date: BusinessDate, shard: Shard) -> Self {
+        let unread = DueRange { shard, status: Status::Scheduled, until: DueUntil::Date(date), after: None };
+        let (entries, ready, written) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Self { run, date, shard, unread: Some(unread), entries, ready, written, outcome: RedateOutcome::default() }
+    }
+
+    /// Works until nothing is left, the deadline comes, or retries are exhausted. Returns the outcome so far, also with an error.
+    pub(crate) async fn run(mut self) -> (RedateOutcome, Option<StoreError>) {
+        let Run { redate, deadline, .. } = self.run;
+        let broken = match drive(&mut self, &redate.clock, deadline).await {
+            Ok(()) | Err(Halt::OutOfTime) => None,
+            Err(Halt::Broken(error)) => Some(error),
+            Err(Halt::GivenUp(error)) => {
+                let (date, shard, causes) = (self.date, self.shard.get(), causes(&error));
+                tracing::warn!(%date, shard, ?causes, "this run gives up a shard of a date; repeat it");
+                None
+            }
+        };
+        self.outcome.is_complete = self.is_done();
+        self.outcome.waiting += u64::try_from(self.ready.len() + self.written.len()).unwrap_or(u64::MAX);
+        (self.outcome, broken)
     }
 
     /// Reads the next page of the index.
@@ -171,11 +157,11 @@ impl<'a> ShardDate<'a> {
 
     /// Writes the details of the next few payments. Those whose write was throttled or not answered stay queued.
     async fn write_some(&mut self) -> (u32, Option<StoreError>) {
-        let some: Vec<Move> = self.ready.drain(..self.ready.len().min(WRITES_AT_ONCE)).collect();
         let store = &self.run.redate.store;
-        let puts = join_all(some.iter().map(|it| store.put_redated_details(&it.in_force, &it.redated))).await;
+        let puts = async |it: &Move| store.put_redated_details(&it.in_force, &it.redated).await;
+        let puts = at_once(&mut self.ready, WRITES_AT_ONCE, puts).await;
         let (mut answered, mut failure) = (0, None);
-        for (payment, put) in some.into_iter().zip(puts) {
+        for (payment, put) in puts {
             match put {
                 Ok(None) => self.written.push_back(payment),
                 // An earlier run wrote them, and ended before the head named them.
@@ -202,10 +188,10 @@ impl<'a> ShardDate<'a> {
 
     /// Lets the heads of the next few payments name their new details. Those whose write was throttled or not answered stay queued.
     async fn amend_some(&mut self) -> (u32, Option<StoreError>) {
-        let some: Vec<Move> = self.written.drain(..self.written.len().min(WRITES_AT_ONCE)).collect();
-        let amends = join_all(some.iter().map(|payment| self.amend(payment))).await;
+        let run = self.run;
+        let amends = at_once(&mut self.written, WRITES_AT_ONCE, async |payment| run.amend(payment).await).await;
         let (mut answered, mut failure) = (0, None);
-        for (payment, amended) in some.into_iter().zip(amends) {
+        for (payment, amended) in amends {
             let payment_id = payment.head.payment_id;
             match amended {
                 Ok(true) => {
@@ -227,18 +213,6 @@ impl<'a> ShardDate<'a> {
         (answered, failure)
     }
 
-    /// Returns whether the payment is moved. If an answer was lost, its head says so.
-    async fn amend(&self, payment: &Move) -> Result<bool, StoreError> {
-        let Some(amendment) = payment.redated.amendment else { return Ok(false) };
-        let Redate { store, clock, .. } = self.run.redate;
-        let amended = Amended { at: clock.now(), by: Actor::redate(), changed: vec![REDATED.to_owned()] };
-        let amended = payment.head.amended(amendment.name, &payment.redated, amended);
-        Ok(match store.amend(&payment.head, &amended).await? {
-            Moved::Done(_) => true,
-            Moved::Elsewhere(head) => head.is_some_and(|head| head.amendment == Some(amendment.name)),
-        })
-    }
-
     fn notice_left(&mut self, payment_id: PaymentId, why: &str) {
         self.outcome.add_example_left(payment_id);
         if self.run.left.one_more() {
@@ -258,5 +232,19 @@ impl<'a> ShardDate<'a> {
                 "a payment of a closed date cannot be judged; see docs/runbook.md, RedateUnfinished"
             );
         }
+    }
+}
+
+impl Run<'_> {
+    /// Returns whether the payment is moved. If an answer was lost, its head says so.
+    async fn amend(&self, payment: &Move) -> Result<bool, StoreError> {
+        let Some(amendment) = payment.redated.amendment else { return Ok(false) };
+        let Redate { store, clock, .. } = self.redate;
+        let amended = Amended { at: clock.now(), by: Actor::redate(), changed: vec![REDATED.to_owned()] };
+        let amended = payment.head.amended(amendment.name, &payment.redated, amended);
+        Ok(match store.amend(&payment.head, &amended).await? {
+            Moved::Done(_) => true,
+            Moved::Elsewhere(head) => head.is_some_and(|head| head.amendment == Some(amendment.name)),
+        })
     }
 }

@@ -12,7 +12,7 @@ use payments_files::FileKind;
 use payments_model::UtcSecond;
 use payments_store::{ReportFile, ReportRun};
 
-use crate::ReportError;
+use crate::error::ReportError;
 use crate::rows::{Settlement, csv_of};
 use crate::summary::{Summary, SummaryFile};
 use crate::upload::Upload;

@@ -1,17 +1,20 @@
 //! Removes the payments of a published file from `unreported`, exactly those read back from the file, and lets their
 //! heads expire.
 
+use std::collections::VecDeque;
 use std::io::Write as _;
 
 use flate2::write::GzDecoder;
-use futures::future::join_all;
-use payments_boot::{Deadline, Retries, Stop};
-use payments_model::{Outage as _, OutageKind, causes};
+use payments_boot::Deadline;
+use payments_model::causes;
 use payments_store::{Marked, StoreError, expiry_of_reported};
+use payments_work::{Halt, Round, Work, at_once, drive};
 
+use crate::error::ReportError;
+use crate::function::Report;
+use crate::outcome::ReportOutcome;
 use crate::rows::{ReportedRow, RowReader};
 use crate::stored::Stored;
-use crate::{Report, ReportError, ReportOutcome};
 
 /// The payments removed at once.
 const AT_ONCE: usize = 32;
@@ -78,7 +81,7 @@ struct Drain<'r> {
     deadline: &'r Deadline,
     outcome: &'r mut ReportOutcome,
     /// Read, and not yet removed.
-    in_hand: Vec<ReportedRow>,
+    in_hand: VecDeque<ReportedRow>,
 }
 
 impl Report {
@@ -103,11 +106,11 @@ impl Report {
         if counted != rows {
             return Err(file.altered(&format!("has {counted} rows, but {rows} were committed")));
         }
-        let mut drain = Drain { report: self, deadline, outcome, in_hand: Vec::with_capacity(AT_ONCE) };
+        let mut drain = Drain { report: self, deadline, outcome, in_hand: VecDeque::with_capacity(AT_ONCE) };
         let mut reading = Rows::of(file);
         while let Some(some) = reading.next().await? {
             for row in some {
-                drain.in_hand.push(row);
+                drain.in_hand.push_back(row);
                 if drain.in_hand.len() == AT_ONCE && !drain.remove().await? {
                     return Ok(false);
                 }
@@ -135,46 +138,43 @@ impl Report {
 impl Drain<'_> {
     /// Removes the payments in hand, with retries. Returns whether all are removed.
     async fn remove(&mut self) -> Result<bool, ReportError> {
-        let mut retries = Retries::default();
-        while !self.in_hand.is_empty() {
-            if self.deadline.has_come() {
-                return Ok(false);
-            }
-            let (before, started) = (self.in_hand.len(), self.report.clock.instant());
-            let failure = self.remove_once().await?;
-            let removed = u32::try_from(before - self.in_hand.len()).unwrap_or(u32::MAX);
-            self.deadline.keep_rate(removed, started, PER_SECOND).await;
-            let Some(error) = failure else { continue };
-            if removed > 0 {
-                retries = Retries::default();
-            }
-            match retries.wait(&error, self.deadline).await {
-                Ok(()) => {}
-                Err(Stop::OutOfTime) => return Ok(false),
-                Err(Stop::GivenUp | Stop::Broken) => {
-                    tracing::warn!(causes = ?causes(&error), "DynamoDB kept failing; the next run continues the drain");
-                    return Ok(false);
-                }
+        let Self { report, deadline, .. } = *self;
+        match drive(self, &report.clock, deadline).await {
+            Ok(()) => Ok(true),
+            Err(Halt::OutOfTime) => Ok(false),
+            Err(Halt::Broken(error)) => Err(error.into()),
+            Err(Halt::GivenUp(error)) => {
+                tracing::warn!(causes = ?causes(&error), "DynamoDB kept failing; the next run continues the drain");
+                Ok(false)
             }
         }
-        Ok(true)
+    }
+}
+
+impl Work for Drain<'_> {
+    type Error = StoreError;
+
+    fn is_done(&self) -> bool {
+        self.in_hand.is_empty()
     }
 
-    async fn remove_once(&mut self) -> Result<Option<StoreError>, StoreError> {
-        let marks = join_all(self.in_hand.iter().map(|row| self.report.mark(row))).await;
-        let (mut failure, mut broken) = (None, None);
-        for (row, mark) in std::mem::take(&mut self.in_hand).into_iter().zip(marks) {
+    async fn round(&mut self) -> Round<StoreError> {
+        let report = self.report;
+        let marks = at_once(&mut self.in_hand, AT_ONCE, async |row| report.mark(row).await).await;
+        let (mut done, mut failure) = (0, None);
+        for (row, mark) in marks {
             match mark {
                 Ok(Marked::Done) => self.outcome.drained += 1,
                 Ok(Marked::Before | Marked::NoHead) => self.outcome.already_drained += 1,
-                Err(error) if error.kind() == OutageKind::Broken => broken = Some(error),
                 Err(error) => {
-                    self.in_hand.push(row);
-                    failure = Some(error);
+                    self.in_hand.push_back(row);
+                    failure = Some(StoreError::worse(failure, error));
+                    continue;
                 }
             }
+            done += 1;
         }
-        broken.map_or(Ok(failure), Err)
+        Round { done, per_second: PER_SECOND, failure }
     }
 }
 

@@ -143,7 +143,7 @@ impl<'s> Gather<'s> {
         let (store, deadline) = (self.store, self.deadline);
         let reads = rows.chunks(MAX_BATCH_GET).map(|rows| {
             let keys: Vec<HeadKey> = rows.iter().map(|row| row.head.clone()).collect();
-            async move { retried(deadline, || store.hot_heads(&keys)).await }
+            async move { retried(deadline, async || store.hot_heads(&keys).await).await }
         });
         let mut heads: HashMap<HeadKey, Result<Head, StoreError>> = HashMap::with_capacity(rows.len());
         for read in futures::future::join_all(reads).await {
@@ -185,7 +185,7 @@ impl ShardWalk {
                 Next::Nowhere => break,
             };
             let shard = self.shard;
-            let Some(read) = retried(deadline, || store.unreported_page(shard, after, page)).await? else {
+            let Some(read) = retried(deadline, async || store.unreported_page(shard, after, page).await).await? else {
                 return Ok(None);
             };
             self.next = read.end.map_or(Next::Nowhere, Next::After);

@@ -5,9 +5,11 @@ use payments_boot::Deadline;
 use payments_store::{ReportCommit, ReportRun};
 
 use crate::attempt::{Attempt, AttemptFolder};
+use crate::error::ReportError;
+use crate::function::Report;
 use crate::gather::{ENTRIES_AT_ONCE, Gather, Gathered};
+use crate::outcome::ReportOutcome;
 use crate::retry::retried;
-use crate::{Report, ReportError, ReportOutcome};
 
 /// The most runs of one invocation. The answer names two files of each, of at most 80 characters: 80 KB
 /// of at most 6 MB.
@@ -39,7 +41,9 @@ impl Report {
         outcome.more_waits = true;
         let mut more = true;
         loop {
-            let Some(last) = retried(deadline, || self.store.last_report_run()).await? else { return Ok(()) };
+            let Some(last) = retried(deadline, async || self.store.last_report_run().await).await? else {
+                return Ok(());
+            };
             if let Some(run) = last.as_ref().filter(|run| !run.finished) {
                 outcome.add_unreported(run.first_settled_at, self.clock.now());
             }
@@ -78,7 +82,7 @@ impl Report {
         if !self.drain(file, run.rows, deadline, outcome).await? {
             return Ok(false);
         }
-        let marked = retried(deadline, || self.store.finish_report_run(run.number)).await?;
+        let marked = retried(deadline, async || self.store.finish_report_run(run.number).await).await?;
         Ok(marked.is_some())
     }
 
@@ -111,7 +115,7 @@ impl Report {
         let Some(run) = attempt.finish(self.clock.now()).await? else {
             return Ok(if more { Attempted::NotNow } else { Attempted::Nothing });
         };
-        match retried(deadline, || self.store.commit_report_run(&run, previous)).await? {
+        match retried(deadline, async || self.store.commit_report_run(&run, previous).await).await? {
             Some(ReportCommit::Done) => {
                 outcome.runs_committed += 1;
                 outcome.reported += run.rows;

@@ -4,9 +4,10 @@ use object_store::{Error, PutMode, PutPayload};
 use payments_boot::Deadline;
 use payments_store::{ReportFile, ReportRun};
 
+use crate::error::ReportError;
+use crate::function::Report;
 use crate::stored::{Found, Stored};
 use crate::upload::parse;
-use crate::{Report, ReportError};
 
 /// Whether a file is published.
 enum Published {

@@ -9,7 +9,7 @@ use payments_boot::Deadline;
 use payments_store::ReportFile;
 use sha2::{Digest as _, Sha256};
 
-use crate::ReportError;
+use crate::error::ReportError;
 use crate::upload::{hexadecimal, parse};
 
 /// The bytes of one piece.

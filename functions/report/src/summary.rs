@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use payments_model::{AccountId, Currency, Status};
 use serde::Serialize;
 
-use crate::ReportError;
+use crate::error::ReportError;
 use crate::rows::Settlement;
 use crate::upload::Upload;
 

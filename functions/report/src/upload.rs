@@ -9,7 +9,7 @@ use payments_store::ReportFile;
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::ReportError;
+use crate::error::ReportError;
 
 /// The bytes of one part of an upload: S3's minimum. A smaller file takes one request. The largest
 /// report, 100,000 rows of 534 bytes, takes 11 of the 10,000 parts of an upload.

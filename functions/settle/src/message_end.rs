@@ -45,6 +45,23 @@ impl MessageEnd {
     }
 }
 
+/// A message that has an end.
+#[derive(Debug)]
+pub(crate) struct Handled {
+    /// Its id.
+    pub(crate) id: String,
+    pub(crate) end: MessageEnd,
+    /// Whether another payment has the same transaction id.
+    pub(crate) is_shared: bool,
+}
+
+impl Handled {
+    /// A message whose transaction id no other payment has.
+    pub(crate) fn new(id: impl Into<String>, end: MessageEnd) -> Self {
+        Self { id: id.into(), end, is_shared: false }
+    }
+}
+
 /// The metrics of a batch.
 #[derive(Debug, Default, Entry)]
 #[entry(rename_all = "PascalCase")]
@@ -62,13 +79,14 @@ pub(crate) struct Tally {
     /// Messages that were not begun, or not finished, before the deadline.
     out_of_time: u64,
     /// Transaction ids that more than one payment has.
-    pub(crate) shared_transaction_ids: u64,
+    shared_transaction_ids: u64,
 }
 
 impl Tally {
     /// Counts a message.
-    pub(crate) fn count(&mut self, end: &MessageEnd) {
-        let counter = match end {
+    pub(crate) fn count(&mut self, message: &Handled) {
+        self.shared_transaction_ids += u64::from(message.is_shared);
+        let counter = match &message.end {
             MessageEnd::Settled(Settlement::Processed(_)) => &mut self.processed,
             MessageEnd::Settled(Settlement::Failed(_)) => &mut self.failed,
             MessageEnd::Repeated => &mut self.repeated_results,

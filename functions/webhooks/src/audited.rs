@@ -10,8 +10,8 @@ use payments_model::event_filter::event_type;
 use payments_model::webhook::EndpointId;
 use payments_store::{ActionName, AuditIntent, AuditOutcome, LogPosition};
 
-use crate::Webhooks;
 use crate::choice::Wanted;
+use crate::function::Webhooks;
 
 /// What is about to be changed.
 #[derive(Debug)]

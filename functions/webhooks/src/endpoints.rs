@@ -13,8 +13,8 @@ use payments_store::{
 
 use crate::audited::Change;
 use crate::choice::{Start, Wanted};
+use crate::function::{Webhooks, no_such_endpoint};
 use crate::view::{DeletedView, EndpointView, EndpointsView, SecretsView};
-use crate::{Webhooks, no_such_endpoint};
 
 /// An endpoint, and the log that it reads. What a request changes, it changes here, too: reading it again would take too long.
 #[derive(Debug)]

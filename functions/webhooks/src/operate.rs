@@ -9,7 +9,7 @@ use payments_store::{BlockingEvent, REMEMBERED, SkippedEvent};
 use crate::audited::Change;
 use crate::choice::{Start, invalid, start};
 use crate::endpoints::Found;
-use crate::{Webhooks, no_such_endpoint};
+use crate::function::{Webhooks, no_such_endpoint};
 
 /// How long both secrets sign after a rotation: a day in which the receiver learns the new one.
 const BOTH_SIGN_FOR: TimeDelta = TimeDelta::days(1);

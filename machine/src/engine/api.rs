@@ -15,8 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use dynoxide::auth_material::{AuthMaterial, validate};
 use http_body_util::LengthLimitError;
 
-use super::Direct;
-use super::direct::operation;
+use super::direct::{Direct, operation};
 
 /// DynamoDB's limit on a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;

@@ -19,8 +19,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::byte_stream::ByteStream;
 use payments_store::Store;
 
-use crate::DataConfig;
 use crate::client::{CONNECT_TIMEOUT, any_credentials, http_timeouts, retries, timeouts};
+use crate::config::DataConfig;
 
 /// How long a function's start waits for its first connection and an answer on it. After that, the first call
 /// opens another.

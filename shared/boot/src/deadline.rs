@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_store::CALL_TIMEOUT;
 
-use crate::Clock;
+use crate::clock::Clock;
 
 /// The most calls that follow one look at the deadline. The archive may write a copy twice, and the redrive reads a
 /// page and its heads.

@@ -12,7 +12,7 @@ use metrique_writer_format_emf::Emf;
 
 use serde_json::{Map, Value};
 
-use crate::{ConfigError, Lookup};
+use crate::config::{ConfigError, Lookup};
 
 /// The namespace of every metric.
 const NAMESPACE: &str = "ScheduledPayments";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use payments_model::{Outage, OutageKind};
 
-use crate::Deadline;
+use crate::deadline::Deadline;
 
 /// The wait after the first failure in a row. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);

@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::layer;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::Lookup;
+use crate::config::Lookup;
 
 /// The version of a program and of its time zones, as `--version` shows it.
 static VERSION: LazyLock<String> =

@@ -3,7 +3,8 @@
 use payments_boot::{Clock, Deadline, Retries};
 use payments_model::Outage;
 
-use crate::{Halt, Round};
+use crate::halt::Halt;
+use crate::round::Round;
 
 /// Work that is done in rounds.
 pub trait Work {

@@ -3,7 +3,7 @@
 use payments_boot::{Deadline, Retries};
 use payments_model::Outage;
 
-use crate::Halt;
+use crate::halt::Halt;
 
 /// Makes a call unless the deadline has come, and retries it if that can help.
 ///

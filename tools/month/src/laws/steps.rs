@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::{CLOCKS_AGREE, is_settled, last_change};
+use super::{CLOCKS_AGREE, last_change};
 use crate::attributes::{number, text};
-use crate::heads::id_of;
+use crate::heads::{id_of, is_settled};
 
 /// How long before its write a function has looked at its clock at most.
 const LONGEST_WRITE: TimeDelta = TimeDelta::minutes(2);

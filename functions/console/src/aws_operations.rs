@@ -14,7 +14,7 @@ use payments_model::{OutageKind, UtcSecond};
 use payments_queue::in_process::MAX_RECEIVED;
 use payments_sqs::kind_of;
 
-use super::{
+use crate::operations::{
     BankQueue, LastMove, MoveBack, OperationError, Operations, QueueState, REPORTS, ReportFile, SampledMessage,
     Startable,
 };

@@ -10,7 +10,8 @@ use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 
 use payments_boot::event_bridge;
 
-use super::{BUS_SOURCE, BusError, BusEvent, EventBus, Put};
+use crate::bus::{BUS_SOURCE, BusError, BusEvent, EventBus, Put};
+use crate::config::Config;
 
 /// An event bus of EventBridge.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ impl EventBridge {
     }
 
     /// What a deployed function has, if its configuration says so.
-    pub async fn configured(config: &crate::Config) -> Option<Arc<dyn EventBus>> {
+    pub async fn configured(config: &Config) -> Option<Arc<dyn EventBus>> {
         let bus = config.event_bus.clone()?;
         Some(Arc::new(Self::new(event_bridge().await, bus)))
     }

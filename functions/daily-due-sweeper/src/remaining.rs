@@ -1,0 +1,53 @@
+//! The payments that a sweep leaves: how many they are, and how long they could have been claimed.
+
+use payments_model::{HeadKey, causes};
+use payments_store::{MAX_BATCH_GET, StoreError};
+
+use crate::lateness::oldest_of;
+use crate::sweep::ShardSweep;
+
+impl ShardSweep<'_> {
+    /// Counts how long the payments left could have been claimed, as far as one query and one batch read show.
+    pub(crate) async fn measure_left(&mut self) {
+        let oldest = self.oldest_left().await.unwrap_or_else(|error| {
+            tracing::warn!(shard = self.range.shard.get(), causes = ?causes(&error), "payments left cannot be read");
+            None
+        });
+        self.outcome.count_overdue(oldest);
+    }
+
+    /// Returns how long one of the next 100 payments could have been claimed: those that are due first, and among those
+    /// due at one time a random choice, as the index has them. `None` if it is unknown.
+    async fn oldest_left(&mut self) -> Result<Option<u64>, StoreError> {
+        if self.in_hand.is_empty() && !self.read_to_end && !self.deadline.has_come() {
+            self.read().await?;
+        }
+        if self.deadline.has_come() {
+            // The payments that were claimed were due before the others.
+            return Ok((self.progress() > 0).then_some(0));
+        }
+        let keys: Vec<HeadKey> = self.in_hand.iter().take(MAX_BATCH_GET).map(|row| row.head.clone()).collect();
+        let heads = self.sweeper.store.hot_heads(&keys).await?;
+        let readable = heads.iter().filter_map(|(_, head)| head.as_ref().ok());
+        Ok(Some(oldest_of(readable, self.sweeper.clock.now())))
+    }
+
+    /// Counts the payments left, with at most one read.
+    pub(crate) async fn count_remaining(&mut self) {
+        self.outcome.remaining += u64::try_from(self.in_hand.len()).unwrap_or(u64::MAX);
+        if self.read_to_end {
+            return;
+        }
+        if self.deadline.has_come() {
+            self.outcome.remaining_is_lower_bound = true;
+            return;
+        }
+        match self.sweeper.store.due_count(&self.range).await {
+            Ok((count, more)) => {
+                self.outcome.remaining += count;
+                self.outcome.remaining_is_lower_bound |= more;
+            }
+            Err(_) => self.outcome.remaining_is_lower_bound = true,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The function: a batch of stream records becomes requests in the queue.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use aws_lambda_events::dynamodb::{Event, EventRecord};
+use aws_lambda_events::streams::DynamoDbEventResponse;
+use chrono::TimeDelta;
+use futures::future::join_all;
+use lambda_runtime::Error;
+use metrique_writer::Entry;
+use payments_boot::{Clock, Metrics};
+use payments_model::{Details, DetailsKey, Head, HeadKey, State, causes};
+use payments_queue::{PaymentRequest, TransactionQueue};
+use payments_store::key::{account_partition, head_sort};
+use payments_store::{MAX_BATCH_GET, Moved, Store, StoreError, StoredHead, TableNames};
+
+use crate::attempt::DispatchAttempt;
+use crate::response::{Retried, Why, response};
+
+/// Whether a pending head followed its settlement.
+type Followed = Result<bool, StoreError>;
+
+/// How long after it could be claimed a payment is claimed late. The sweep takes half an hour for a million.
+const LATE: TimeDelta = TimeDelta::hours(1);
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Dispatch {
+    pub(crate) store: Store,
+    pub(crate) queue: Arc<dyn TransactionQueue>,
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
+}
+
+/// The numbers of a batch, emitted as metrics.
+#[derive(Debug, Default, Entry)]
+#[entry(rename_all = "PascalCase")]
+struct Tally {
+    sent: u64,
+    /// Payments that are no longer pending at the record's dispatch attempt.
+    moved_on: u64,
+    /// Pending payments whose settlement was in the long-term table, and that are settled now.
+    completed: u64,
+    send_failed: u64,
+    /// Records whose payment cannot be read or is damaged.
+    poison_records: u64,
+    /// Payments whose head and details say different things. They are among the poison records.
+    requests_disagreeing: u64,
+    /// The records to be delivered again.
+    #[entry(ignore)]
+    retried: Retried,
+}
+
+impl Tally {
+    fn not_sent(&mut self, attempt: &DispatchAttempt) {
+        self.send_failed += 1;
+        self.retried.insert(attempt.sequence_number.clone(), Why::NotSent);
+    }
+
+    /// A payment that no retry can send. The mapping isolates its record.
+    fn poison(&mut self, attempt: &DispatchAttempt) {
+        self.poison_records += 1;
+        self.retried.insert(attempt.sequence_number.clone(), Why::Poison);
+    }
+}
+
+impl Dispatch {
+    /// Creates the function.
+    pub fn new(store: Store, queue: Arc<dyn TransactionQueue>, clock: Clock, metrics: Metrics) -> Self {
+        Self { store, queue, clock, metrics }
+    }
+
+    /// Sends the requests of one batch of stream records. The answer names the first record to be retried;
+    /// Lambda delivers the batch again from there.
+    ///
+    /// # Errors
+    /// When the first record is poison and others follow, so that Lambda halves the batch. All other failures are in the
+    /// answer.
+    pub async fn handle(&self, event: Event) -> Result<DynamoDbEventResponse, Error> {
+        let order: Vec<String> =
+            event.records.iter().map(|record| record.change.sequence_number.clone().unwrap_or_default()).collect();
+        let mut tally = Tally::default();
+        let attempts = attempts(event.records, &mut tally);
+        for some in attempts.chunks(MAX_BATCH_GET) {
+            // Boxed: the future is as deep as all the calls it may wait for.
+            if let Err(error) = Box::pin(self.relay(some, &mut tally)).await {
+                tracing::warn!(causes = ?causes(&error), "DynamoDB failed before requests were sent; Lambda retries them");
+                some.iter().for_each(|attempt| tally.not_sent(attempt));
+            }
+        }
+        self.metrics.emit(self.clock.instant(), &tally);
+        Ok(response(&order, &tally.retried)?)
+    }
+
+    async fn relay(&self, attempts: &[DispatchAttempt], tally: &mut Tally) -> Result<(), StoreError> {
+        let keys: Vec<HeadKey> = attempts.iter().map(|attempt| attempt.key.clone()).collect();
+        let heads: HashMap<HeadKey, Result<Head, StoreError>> =
+            self.store.hot_heads(&keys).await?.into_iter().collect();
+        let mut pending = Vec::new();
+        for attempt in attempts {
+            match heads.get(&attempt.key) {
+                Some(Ok(head)) if head.state == State::Pending && head.dispatch_attempt == Some(attempt.number) => {
+                    pending.push((attempt, head));
+                }
+                Some(Err(error)) => {
+                    tracing::error!(%error, "a pending payment cannot be read and is not dispatched");
+                    tally.poison(attempt);
+                }
+                _ => tally.moved_on += 1,
+            }
+        }
+        let pending = self.not_settled(pending, tally).await?;
+        let keys: Vec<DetailsKey> = pending.iter().map(|(_, head)| head.details_key()).collect();
+        let details = self.store.details_of(&keys).await?;
+        let (mut sending, mut requests) = (Vec::new(), Vec::new());
+        for (attempt, head) in pending {
+            match details.get(&head.details_key()) {
+                Some(Ok(details)) if self.agree(head, details) => {
+                    requests.push(PaymentRequest::of(details, attempt.number));
+                    sending.push(attempt);
+                }
+                Some(Ok(_)) => {
+                    tally.requests_disagreeing += 1;
+                    tally.poison(attempt);
+                }
+                Some(Err(error)) => {
+                    tracing::error!(%error, "a pending payment's details cannot be read and it is not dispatched");
+                    tally.poison(attempt);
+                }
+                // They are written before the head names them. This read can miss them for a moment, and a restore can lose them.
+                None => {
+                    tracing::warn!(
+                        payment_id = %head.payment_id,
+                        "a pending payment's details are not found and it is not dispatched; Lambda retries it"
+                    );
+                    tally.not_sent(attempt);
+                }
+            }
+        }
+        self.send(&sending, &requests, tally).await;
+        Ok(())
+    }
+
+    /// Returns the pending payments that the long-term table does not know as settled. Those that it does are settled now:
+    /// nobody else may come, if their result is lost.
+    async fn not_settled<'a>(
+        &self,
+        pending: Vec<(&'a DispatchAttempt, &'a Head)>,
+        tally: &mut Tally,
+    ) -> Result<Vec<(&'a DispatchAttempt, &'a Head)>, StoreError> {
+        let doubtful = pending.iter().filter(|(attempt, head)| attempt.number > 1 || is_late(head));
+        let doubtful: Vec<HeadKey> = doubtful.map(|(attempt, _)| attempt.key.clone()).collect();
+        let settled = self.store.settled_heads(&doubtful).await?.into_iter();
+        let followed = settled.map(async |(key, settled)| (key, self.follow(settled).await));
+        let mut followed: HashMap<HeadKey, Followed> = join_all(followed).await.into_iter().collect();
+        let mut left = Vec::with_capacity(pending.len());
+        for (attempt, head) in pending {
+            match followed.remove(&attempt.key) {
+                None => left.push((attempt, head)),
+                Some(Ok(true)) => tally.completed += 1,
+                Some(Ok(false)) => tally.moved_on += 1,
+                Some(Err(error @ StoreError::Unreadable { .. })) => {
+                    tracing::error!(%error, "a pending payment is in the long-term table too, and is not dispatched");
+                    tally.poison(attempt);
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(causes = ?causes(&error), "a settlement was not completed; Lambda retries it");
+                    tally.not_sent(attempt);
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// Lets a head follow its settlement in the long-term table. Returns whether it was still pending.
+    async fn follow(&self, settled: Result<StoredHead, StoreError>) -> Followed {
+        Ok(matches!(self.store.follow_settlement(&settled?).await?, Moved::Done(_)))
+    }
+
+    /// Whether a head and the details that it names say the same. The request says what the details say, and everybody else sees
+    /// what the head says.
+    fn agree(&self, head: &Head, details: &Details) -> bool {
+        let differences = head.differences(details);
+        if differences.is_empty() {
+            return true;
+        }
+        let (TableNames { payments, history, .. }, key) = (self.store.tables(), head.key());
+        tracing::error!(
+            payment_id = %head.payment_id,
+            table = payments,
+            key = format!("{} / {}", account_partition(&key.account), head_sort(key.slot)),
+            details_table = history,
+            ?differences,
+            "a pending payment's head disagrees with its details and it is not dispatched"
+        );
+        false
+    }
+
+    async fn send(&self, sending: &[&DispatchAttempt], requests: &[PaymentRequest], tally: &mut Tally) {
+        for (attempt, sent) in sending.iter().zip(self.queue.send(requests, self.clock.instant()).await) {
+            match sent {
+                Ok(()) => tally.sent += 1,
+                Err(error) => {
+                    let payment_id = attempt.key.slot.payment_id;
+                    tracing::warn!(%payment_id, causes = ?causes(&error), "a request was not sent; Lambda retries it");
+                    tally.not_sent(attempt);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a pending payment was claimed late.
+fn is_late(head: &Head) -> bool {
+    head.updated_at() > head.claimable_from().saturating_add(LATE)
+}
+
+/// Reads the dispatch attempts of a batch. Records that cannot be read are retried until the mapping has
+/// isolated them and sends them to its failure destination.
+fn attempts(records: Vec<EventRecord>, tally: &mut Tally) -> Vec<DispatchAttempt> {
+    let mut seen = HashSet::new();
+    let mut attempts = Vec::with_capacity(records.len());
+    for record in records {
+        let sequence_number = record.change.sequence_number.clone().unwrap_or_default();
+        match DispatchAttempt::of(record) {
+            // Duplicates are dropped: BatchGetItem rejects a repeated key.
+            Ok(attempt) if seen.insert((attempt.key.clone(), attempt.number)) => attempts.push(attempt),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::error!(%error, sequence_number, "a stream record cannot be read and is not dispatched");
+                tally.poison_records += 1;
+                tally.retried.insert(sequence_number, Why::Poison);
+            }
+        }
+    }
+    attempts
+}

@@ -1,0 +1,242 @@
+//! The deliveries to all endpoints, at the same time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use payments_boot::Deadline;
+use payments_model::UtcSecond;
+use payments_model::webhook::EndpointId;
+use payments_store::{LogHead, StoreError, WebhookEndpoint, WebhookState};
+
+use crate::deliver::{Run, Served, needed_at_the_end};
+use crate::error::PublishError;
+use crate::function::Publish;
+use crate::outcome::WebhookOutcome;
+
+/// How often a run looks for endpoints that have something to get by now, while others are still sent to. The stream's next batch waits for
+/// this run.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The endpoints that there are, and the log.
+#[derive(Debug, Default)]
+struct Known {
+    /// Those that can be read.
+    endpoints: Vec<WebhookEndpoint>,
+    /// How far each of these is, by its id.
+    states: HashMap<String, WebhookState>,
+    /// Those that have no place in the log: a restore took it, or they were created a moment ago.
+    without_place: Vec<EndpointId>,
+    /// Those that cannot be read, with the reason, or have a place in the log and are not there.
+    unreadable: BTreeMap<String, Option<StoreError>>,
+    /// Which of these the run has logged.
+    logged: BTreeSet<String>,
+    /// Where the log ends. It was read after the places.
+    head: Option<LogHead>,
+}
+
+impl Known {
+    /// Sorts out what cannot be read: it keeps nobody from the others.
+    fn of(
+        endpoints: BTreeMap<String, Result<WebhookEndpoint, StoreError>>,
+        mut states: HashMap<String, Result<WebhookState, StoreError>>,
+    ) -> Self {
+        let mut known = Self::default();
+        for (id, endpoint) in endpoints {
+            let state = states.remove(&id);
+            if state.is_none() {
+                // Also of one that cannot be read, so that a PUT can repair it.
+                known.without_place.extend(id.parse());
+            }
+            match (endpoint, state) {
+                (Ok(endpoint), Some(Ok(state))) => {
+                    known.endpoints.push(endpoint);
+                    known.states.insert(id, state);
+                }
+                (Ok(_), None) => {}
+                (Err(error), _) | (Ok(_), Some(Err(error))) => drop(known.unreadable.insert(id, Some(error))),
+            }
+        }
+        known.unreadable.extend(states.into_keys().map(|id| (id, None)));
+        known
+    }
+
+    /// Logs the endpoints that cannot be read, each once.
+    fn log_unreadable(&mut self) {
+        for (id, error) in &self.unreadable {
+            match error {
+                _ if !self.logged.insert(id.clone()) => {}
+                Some(error) => {
+                    tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and gets nothing");
+                }
+                None => {
+                    tracing::error!(endpoint = %id, "a webhook endpoint has a place in the log and is not there; if that stays, see docs/runbook.md, WebhooksBehind");
+                }
+            }
+        }
+    }
+
+    /// Becomes what a later look found, except for the states that this run wrote while it looked. Returns the endpoints that have something
+    /// to get at `now`; not those, because they may have been changed before they were read.
+    fn renew(&mut self, found: Self, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
+        let mut due = found.due(now);
+        let before = std::mem::replace(self, found);
+        self.logged = before.logged;
+        self.log_unreadable();
+        for (id, state) in before.states {
+            let is_older = |found: &&mut WebhookState| {
+                (found.lease, found.lease_until.is_none()) < (state.lease, state.lease_until.is_none())
+            };
+            if let Some(found) = self.states.get_mut(&id).filter(is_older) {
+                *found = state;
+            }
+        }
+        due.retain(|(endpoint, lease)| {
+            self.states.get(endpoint.id.as_str()).is_some_and(|state| state.lease == *lease)
+        });
+        due
+    }
+
+    /// Whether nobody wants events.
+    fn is_empty(&self) -> bool {
+        self.endpoints.is_empty() && self.without_place.is_empty() && self.unreadable.is_empty()
+    }
+
+    /// The endpoints that can be read, with how far each is.
+    fn with_states(&self) -> impl Iterator<Item = (&WebhookEndpoint, &WebhookState)> {
+        self.endpoints.iter().filter_map(|endpoint| Some((endpoint, self.states.get(endpoint.id.as_str())?)))
+    }
+
+    /// The endpoints that have something to get at `now`, with the numbers of their leases.
+    fn due(&self, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
+        let due = self.with_states().filter_map(|(endpoint, state)| {
+            let has_more = self.head.as_ref().is_some_and(|head| state.position != head.end());
+            let gets_more = has_more && endpoint.disabled_at.is_none();
+            let is_due = state.can_be_taken(now) && (gets_more || state.test_at.is_some());
+            is_due.then(|| (endpoint.clone(), state.lease))
+        });
+        due.collect()
+    }
+}
+
+impl Publish {
+    /// Delivers to all endpoints at the same time. Afterwards `outcome` is how they are, also if this fails; none if there are none.
+    ///
+    /// # Errors
+    /// The first one, after the others were served all the same.
+    pub(crate) async fn deliver(
+        &self,
+        deadline: &Deadline,
+        outcome: &mut Option<WebhookOutcome>,
+    ) -> Result<(), PublishError> {
+        let mut known = self.known().await?;
+        if known.is_empty() {
+            return Ok(());
+        }
+        let outcome = outcome.insert(WebhookOutcome::default());
+        known.log_unreadable();
+        let begun = self.begin_again(&known).await;
+        let served = self.serve_due(&mut known, deadline, outcome).await;
+        // Others append meanwhile, and endpoints get that too.
+        let is_ahead = |head: &LogHead| known.states.values().any(|state| state.position > head.end());
+        if known.head.as_ref().is_some_and(is_ahead) {
+            known.head = self.store.log_head().await.unwrap_or(known.head);
+        }
+        let unreadable = u64::try_from(known.unreadable.len()).unwrap_or(u64::MAX);
+        outcome.judge(known.head.as_ref(), known.with_states(), unreadable);
+        served.and(begun)
+    }
+
+    /// Reads the endpoints and the log's head.
+    async fn known(&self) -> Result<Known, PublishError> {
+        // The places before the head: another run may move one on to what is behind a head that was read before. And before the endpoints:
+        // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
+        let states = self.store.webhook_states().await?;
+        let endpoints = self.store.webhook_endpoints().await?;
+        if endpoints.is_empty() && states.is_empty() {
+            return Ok(Known::default());
+        }
+        Ok(Known { head: self.store.log_head().await?, ..Known::of(endpoints, states) })
+    }
+
+    /// Gives a place in the log to endpoints that have none. The next run serves them: what was read of them is older than the place.
+    async fn begin_again(&self, known: &Known) -> Result<(), PublishError> {
+        for id in &known.without_place {
+            let state = self.store.begin_webhook(id, known.head.as_ref(), self.clock.now()).await?;
+            tracing::warn!(endpoint = %id, position = %state.position, "the endpoint had no place in the log, and begins here");
+        }
+        Ok(())
+    }
+
+    /// Delivers to all endpoints that have something to get, also those that have it only while others are sent to.
+    async fn serve_due(
+        &self,
+        known: &mut Known,
+        deadline: &Deadline,
+        outcome: &mut WebhookOutcome,
+    ) -> Result<(), PublishError> {
+        let mut due = known.due(self.clock.now());
+        if due.is_empty() {
+            return Ok(());
+        }
+        let master = self.webhooks.master.get_secret().await?;
+        let run = &Run {
+            store: &self.store,
+            sender: &self.webhooks.sender.anew(),
+            master: &master,
+            clock: &self.clock,
+            signed_by: self.webhooks.clock.as_ref().unwrap_or(&self.clock),
+            deadline: &deadline.earlier(needed_at_the_end()),
+        };
+        let serve = |(endpoint, lease, longest): (WebhookEndpoint, u64, Duration)| async move {
+            let mut own = Served { longest, ..Served::default() };
+            let state = run.serve(&endpoint, lease, &mut own).await;
+            (endpoint.id.to_string(), own, state)
+        };
+        let look = || async {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            self.known().await
+        };
+        // Of endpoints that are not served now, the longest round in this run.
+        let mut longest = HashMap::new();
+        let (mut serving, mut served, mut failure) = (FuturesUnordered::new(), BTreeSet::new(), None);
+        // It is read beside the deliveries: DynamoDB may be slow, and receivers do not wait for that.
+        let mut looking = pin!(look());
+        loop {
+            for (endpoint, lease) in due.drain(..) {
+                let id = endpoint.id.to_string();
+                let longest = longest.get(&id).copied().unwrap_or_default();
+                if !served.contains(&id) && !run.deadline.comes_within(longest) {
+                    served.insert(id);
+                    serving.push(serve((endpoint, lease, longest)));
+                }
+            }
+            tokio::select! {
+                biased;
+                ended = serving.next() => match ended {
+                    None => return failure.map_or(Ok(()), Err),
+                    Some((id, own, state)) => {
+                        *outcome += own.outcome;
+                        served.remove(&id);
+                        longest.insert(id.clone(), own.longest);
+                        match state {
+                            Ok(Some(state)) => drop(known.states.insert(id, state)),
+                            Ok(None) => {}
+                            // The others were served all the same.
+                            Err(error) => failure = failure.or(Some(error)),
+                        }
+                    }
+                },
+                found = &mut looking, if !run.deadline.has_come() => {
+                    looking.set(look());
+                    // What cannot be read now, or only after the deadline, the next run reads.
+                    if let Ok(found) = found && !run.deadline.has_come() {
+                        due = known.renew(found, self.clock.now());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The function: a request is answered with payments, their versions or calendars.
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use payments_boot::{Clock, Deadline, Metrics};
+use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, VersionsView, serve};
+use payments_model::{AccountId, BusinessDate, Details, Head, IdempotencyKey, PaymentId};
+use payments_store::{AccountPage, Store};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::page;
+use crate::plan;
+use crate::plan::Plan;
+
+/// The most payments that one page reads: at 1 KB at most they are the megabyte of one query.
+const MAX_READ: usize = 1_000;
+
+/// The list of an idempotency key.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeyView {
+    payments: Vec<PaymentView>,
+    next_cursor: Option<String>,
+}
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct QueryAccount {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
+}
+
+impl QueryAccount {
+    /// Creates the function.
+    pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
+        Self { config, store, clock, metrics }
+    }
+
+    /// Answers one request.
+    pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+        serve(&event, &self.config.access, |request| self.answer(request)).await
+    }
+
+    async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
+        match request.route() {
+            Route::ListPayments => self.list(request).await,
+            Route::GetPayment => {
+                let (account, payment) = (request.account()?, request.payment()?);
+                request.query(&[])?;
+                Answer::payment(200, &self.get(&account, payment).await?)
+            }
+            Route::ListVersions => self.versions(&request).await,
+            Route::ListCalendars => self.calendars(&request),
+            Route::GetCalendar => self.calendar(&request),
+            _ => Err(Problem::wrong_function()),
+        }
+    }
+
+    async fn list(&self, request: Request<'_>) -> Result<Answer, Problem> {
+        let (account, query) = (request.account()?, request.query(plan::PARAMETERS)?);
+        if let Some(key) = plan::key(&query)? {
+            return self.list_key(&account, &key, plan::with_data(&query)?).await;
+        }
+        let today = self.config.business_days.zone().date_of(self.clock.now());
+        let deadline = Deadline::of_http(&self.clock);
+        let plan = Plan::of(account, &query, today)?;
+        let read = self.filtered(&plan, today, &deadline).await?;
+        let page = page::render(&self.store, &plan, read, &deadline).await?;
+        if !page.unreadable.is_empty() {
+            self.metrics.emit(self.clock.instant(), &page.unreadable);
+        }
+        Answer::json(200, &page)
+    }
+
+    /// Reads on until the page is full, the list ends, the deadline comes, or a megabyte was read: a filter may leave out
+    /// much of what is read.
+    async fn filtered(&self, plan: &Plan, today: BusinessDate, deadline: &Deadline) -> Result<AccountPage, Problem> {
+        let most = usize::from(plan.limit.get());
+        let mut page = AccountPage::default();
+        loop {
+            let query = plan.read(page.next, plan.at_once(), self.config.business_days.zone(), today)?;
+            let AccountPage { heads, without_key, next, read } = self.store.account_page(&query).await?;
+            page.heads.extend(heads);
+            page.without_key.extend(without_key);
+            (page.next, page.read) = (next, page.read + read);
+            let is_full = plan.has_all() || page.heads.len() >= most;
+            let is_full = is_full || page.read + usize::from(plan.at_once()) > MAX_READ;
+            if is_full || page.next.is_none() || deadline.has_come() {
+                break;
+            }
+        }
+        if page.heads.len() > most {
+            page.heads.truncate(most);
+            page.next = page.heads.last().map(|(place, _)| *place);
+        }
+        Ok(page)
+    }
+
+    /// Lists the payment with this idempotency key, or none. Its id follows from the key, so that takes two reads, and a third
+    /// once its head is in the long-term table alone.
+    async fn list_key(&self, account: &AccountId, key: &IdempotencyKey, with_data: bool) -> Result<Answer, Problem> {
+        let found = self.get(account, PaymentId::derive(account, key)).await;
+        let payments = match found {
+            Ok(payment) => vec![if with_data { payment } else { payment.without_data() }],
+            Err(problem) if problem.kind() == ProblemKind::NoSuchPayment => Vec::new(),
+            Err(problem) => return Err(problem),
+        };
+        Answer::json(200, &KeyView { payments, next_cursor: None })
+    }
+
+    /// Returns one payment with its data.
+    async fn get(&self, account: &AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
+        let (first, head) = self.found(account, payment_id).await?;
+        let details = self.store.details_in_force(&head, first).await?;
+        PaymentView::of(&head).with_dates(&details).with_data(details.instruction.data.as_ref())
+    }
+
+    /// Returns a payment's first details, which give its head's key, and its head. Without a head, the payment was never
+    /// acknowledged and does not exist.
+    async fn found(&self, account: &AccountId, payment_id: PaymentId) -> Result<(Details, Head), Problem> {
+        let details = self.store.details(payment_id).await?;
+        let details =
+            details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
+        let head = self.store.head(&details.key()).await?.ok_or_else(Problem::no_such_payment)?;
+        Ok((details, head))
+    }
+
+    /// Lists what a payment was, the first version first.
+    async fn versions(&self, request: &Request<'_>) -> Result<Answer, Problem> {
+        let (account, payment) = (request.account()?, request.payment()?);
+        let with_data = plan::with_data(&request.query(plan::VERSIONS_PARAMETERS)?)?;
+        let (first, head) = self.found(&account, payment).await?;
+        let deadline = Deadline::of_http(&self.clock);
+        let chain = self.store.details_chain(&head, || !deadline.has_come()).await?;
+        let mut chain = chain.ok_or_else(Problem::repeat)?;
+        chain.push(first);
+        chain.reverse();
+        Answer::json(200, &VersionsView::of(&chain, with_data)?)
+    }
+}

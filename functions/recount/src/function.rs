@@ -1,0 +1,36 @@
+//! The function: a run recounts the requested dates.
+
+use lambda_runtime::{Error, LambdaEvent};
+use payments_boot::{Clock, Deadline, Metrics};
+use payments_model::recount::Request;
+use payments_store::Store;
+
+use crate::config::Config;
+use crate::outcome::RecountOutcome;
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Recount {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
+}
+
+impl Recount {
+    /// Creates the function.
+    pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
+        Self { config, store, clock, metrics }
+    }
+
+    /// Recounts the requested dates, or as many as there is time for.
+    ///
+    /// # Errors
+    /// [`RequestError`](payments_model::recount::RequestError) for invalid dates. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
+    /// way that a retry does not change. Completed work stays.
+    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RecountOutcome, Error> {
+        let deadline = Deadline::before(event.context.deadline, &self.clock);
+        let dates = event.payload.dates(self.config.zone, self.clock.now())?;
+        Ok(self.run(&dates, deadline, event.payload.action).await?)
+    }
+}

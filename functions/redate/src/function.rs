@@ -1,0 +1,37 @@
+//! The function: a run looks at the payments of closed dates, and moves them if it is asked to.
+
+use lambda_runtime::{Error, LambdaEvent};
+use payments_boot::{Clock, Deadline, Metrics};
+use payments_model::redate::Request;
+use payments_store::Store;
+
+use crate::config::Config;
+use crate::outcome::RedateOutcome;
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Redate {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
+}
+
+impl Redate {
+    /// Creates the function.
+    pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
+        Self { config, store, clock, metrics }
+    }
+
+    /// Looks at the payments of closed dates, and moves them if the request says so, as far as there is time.
+    ///
+    /// # Errors
+    /// [`RequestError`](payments_model::redate::RequestError) for an invalid request. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
+    /// way that a retry does not change. Completed work stays.
+    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RedateOutcome, Error> {
+        let deadline = Deadline::before(event.context.deadline, &self.clock);
+        let plan = event.payload.plan(&self.config.business_days, self.clock.now())?;
+        // Boxed because the future is as large as all the calls it may wait for.
+        Ok(Box::pin(self.run(&plan, &deadline)).await?)
+    }
+}

@@ -1,0 +1,79 @@
+//! A batch, at its pace: so many results a second. Those that DynamoDB throttles are tried again while there is time.
+
+use std::collections::VecDeque;
+
+use aws_lambda_events::sqs::SqsMessage;
+use futures::StreamExt as _;
+use payments_boot::Deadline;
+use payments_model::{Outage as _, OutageKind};
+use payments_store::StoreError;
+use payments_work::{Halt, Round, Work, drive};
+
+use crate::function::Settle;
+use crate::message::Message;
+use crate::message_end::{Handled, MessageEnd};
+
+/// The most messages handled at once.
+const CONCURRENCY: usize = 16;
+
+/// A batch.
+pub(crate) struct Batch<'b> {
+    settle: &'b Settle,
+    deadline: &'b Deadline,
+    /// Messages without an end that a retry does not change, and the outage that each met last.
+    in_hand: VecDeque<(SqsMessage, Option<OutageKind>)>,
+    handled: Vec<Handled>,
+}
+
+impl<'b> Batch<'b> {
+    /// A batch of these messages.
+    pub(crate) fn new(settle: &'b Settle, messages: Vec<SqsMessage>, deadline: &'b Deadline) -> Self {
+        let in_hand = messages.into_iter().map(|message| (message, None)).collect();
+        Self { settle, deadline, in_hand, handled: Vec::new() }
+    }
+
+    /// Handles messages, each until it has an end that a retry does not change, or until the deadline. A message that is
+    /// returned to the queue has used one of its receives, so it is returned as late as possible.
+    pub(crate) async fn handle(mut self) -> Vec<Handled> {
+        let Self { settle, deadline, .. } = self;
+        // The waits begin anew: there is time left, and a receive is worth more.
+        while let Err(Halt::GivenUp(_)) = drive(&mut self, &settle.clock, deadline).await {}
+        for (message, outage) in self.in_hand {
+            let end = outage.map_or(MessageEnd::OutOfTime, MessageEnd::Outage);
+            self.handled.push(Handled::new(message.message_id.unwrap_or_default(), end));
+        }
+        self.handled
+    }
+}
+
+impl Work for Batch<'_> {
+    type Error = StoreError;
+
+    fn is_done(&self) -> bool {
+        self.in_hand.is_empty()
+    }
+
+    /// Handles each message once.
+    async fn round(&mut self) -> Round<StoreError> {
+        let (settle, deadline, some) = (self.settle, self.deadline, std::mem::take(&mut self.in_hand));
+        let before = some.len();
+        let handle = |(message, _)| async move {
+            let handled = Message::new(settle, &message, deadline).handle().await;
+            (message, handled)
+        };
+        // Collecting them all leaves no write in flight when the function answers.
+        let round: Vec<_> = futures::stream::iter(some).map(handle).buffer_unordered(CONCURRENCY).collect().await;
+        let mut failure = None;
+        for (message, handled) in round {
+            match handled {
+                Ok(handled) => self.handled.push(handled),
+                Err(error) => {
+                    self.in_hand.push_back((message, Some(error.kind())));
+                    failure = Some(error);
+                }
+            }
+        }
+        let done = u32::try_from(before - self.in_hand.len()).unwrap_or(u32::MAX);
+        Round { done, per_second: settle.config.per_second, failure }
+    }
+}

@@ -1,0 +1,263 @@
+//! The function: a batch of changes is counted, with retries.
+
+use std::time::Duration;
+
+use aws_lambda_events::dynamodb::TimeWindowEventResponse;
+use lambda_runtime::{Error, LambdaEvent};
+use metrique_writer::Entry;
+use payments_boot::{Clock, Deadline, Metrics};
+use payments_model::{Logged, Outage as _, OutageKind, causes};
+use payments_store::{Committed, LogHead, Store, StoreError};
+
+use crate::config::Config;
+use crate::event::Event;
+use crate::fold::{Change, Effect, fold};
+use crate::gap;
+
+/// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are at most 25 ms to
+/// 1.6 s, 16 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream shards commit at the same
+/// moment, and the log's partition throttles for some seconds: see docs/performance.md, What the log accepts.
+pub const MAX_TRIES: u32 = 16;
+
+/// The longest wait after the first conflict. It doubles with each further one, up to [`MAX_DOUBLINGS`] times.
+const FIRST_WAIT: Duration = Duration::from_millis(25);
+const MAX_DOUBLINGS: u32 = 6;
+
+/// The most tries of a commit before which other stream shards append to the log. That is no sign of a fault: all append to
+/// one log.
+pub const MAX_LOG_TRIES: u32 = 40;
+
+/// The longest wait after the log moved. It doubles with each further time, up to [`MAX_LOG_DOUBLINGS`] times.
+const LOG_WAIT: Duration = Duration::from_millis(30);
+const MAX_LOG_DOUBLINGS: u32 = 3;
+
+/// The longest wait after a try that conflicted or was throttled, by the number of such tries before it.
+#[must_use]
+pub fn wait_after(tries: u32) -> Duration {
+    FIRST_WAIT * 2_u32.saturating_pow(tries.min(MAX_DOUBLINGS))
+}
+
+/// The longest wait after a try before which the log moved, by the number of such tries before it.
+#[must_use]
+pub fn log_wait_after(tries: u32) -> Duration {
+    LOG_WAIT * 2_u32.saturating_pow(tries.min(MAX_LOG_DOUBLINGS))
+}
+
+/// Why not all changes of a batch were counted. What was counted stays counted.
+#[derive(Debug, thiserror::Error)]
+pub enum CountError {
+    /// DynamoDB failed, or the checkpoint cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another invocation moved the checkpoint before each try.
+    #[error(
+        "the checkpoint of stream shard {0} moved {MAX_TRIES} times: another invocation counts this stream shard; \
+         check that the stream has one mapping to this function"
+    )]
+    CheckpointMoved(String),
+    /// Other stream shards appended to the log before each try.
+    #[error(
+        "the log moved {MAX_LOG_TRIES} times before the changes of stream shard {0}; Lambda delivers them again; if the log's \
+         table was restored, see docs/runbook.md, A new epoch of the log"
+    )]
+    LogMoved(String),
+    /// The log is that of another stream, as after a restore.
+    #[error(
+        "the log holds the changes of {0}, and these are of {1}: the log takes no changes of another stream; \
+         see docs/runbook.md, A new epoch of the log"
+    )]
+    OtherSource(String, String),
+    /// An event cannot be written.
+    #[error("an event cannot be written as JSON: {0}")]
+    Event(#[from] serde_json::Error),
+    /// The deadline came.
+    #[error("the deadline came before all changes of stream shard {0} were counted; Lambda delivers them again")]
+    OutOfTime(String),
+}
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Aggregator {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
+}
+
+/// The metrics of a batch.
+#[derive(Debug, Default, Entry)]
+#[entry(rename_all = "PascalCase")]
+struct Tally {
+    /// Changes counted.
+    counted: u64,
+    /// Changes that were counted before.
+    skipped: u64,
+    /// Changes that cannot be read.
+    changes_unparsed: u64,
+    /// Changes that cannot be read, or whose version does not follow the one before.
+    changes_irregular: u64,
+    /// Transactions.
+    commits: u64,
+    /// Transactions that conflicted with another one or were throttled.
+    conflicts: u64,
+    /// Events that were appended to the log.
+    logged_events: u64,
+    /// Transactions before which another stream shard had appended to the log.
+    log_moves: u64,
+    /// Gaps that were marked in the log.
+    log_gaps: u64,
+}
+
+/// The changes of a batch, and where they come from.
+#[derive(Debug, Clone, Copy)]
+struct Batch<'b> {
+    stream_shard: &'b str,
+    /// The ARN of the stream.
+    source: &'b str,
+    changes: &'b [Change],
+}
+
+impl Aggregator {
+    /// Creates the function.
+    pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
+        Self { config, store, clock, metrics }
+    }
+
+    /// Counts one batch of stream records. The answer's window state stays empty: the checkpoint holds the
+    /// state.
+    ///
+    /// # Errors
+    /// [`EventError`](crate::event::EventError) if the mapping is configured wrongly, [`CountError`] if not all changes were counted.
+    /// Lambda then retries the whole batch, and nothing is counted twice.
+    pub async fn handle(&self, event: LambdaEvent<Event>) -> Result<TimeWindowEventResponse, Error> {
+        let deadline = Deadline::before(event.context.deadline, &self.clock);
+        let (event, table) = (event.payload, &self.config.data.tables.payments);
+        let stream_shard = event.stream_shard(table)?.to_owned();
+        let changes = event.changes(table, self.clock.now())?;
+        if !changes.is_empty() {
+            let mut tally = Tally::default();
+            let batch = Batch { stream_shard: &stream_shard, source: event.source(), changes: &changes };
+            let counted = self.count(batch, &deadline, &mut tally).await;
+            self.metrics.emit(self.clock.instant(), &tally);
+            counted?;
+        }
+        Ok(TimeWindowEventResponse::default())
+    }
+
+    /// Counts changes, with retries, until the checkpoint has passed them.
+    async fn count(&self, batch: Batch<'_>, deadline: &Deadline, tally: &mut Tally) -> Result<(), CountError> {
+        let stream_shard = batch.stream_shard;
+        let (mut tries, mut log_tries) = (0, 0);
+        loop {
+            let commits = tally.commits;
+            let counted = self.count_new(batch, deadline, tally).await;
+            if tally.commits > commits {
+                (tries, log_tries) = (0, 0);
+            }
+            match counted {
+                Ok(Committed::Done) => return Ok(()),
+                Ok(Committed::LogMoved) => {
+                    tally.log_moves += 1;
+                    log_tries += 1;
+                    if log_tries == MAX_LOG_TRIES {
+                        return Err(CountError::LogMoved(stream_shard.to_owned()));
+                    }
+                    deadline.sleep(self.jitter(stream_shard, log_wait_after(log_tries - 1))).await;
+                    continue;
+                }
+                Ok(Committed::Elsewhere) if tries + 1 == MAX_TRIES => {
+                    return Err(CountError::CheckpointMoved(stream_shard.to_owned()));
+                }
+                Ok(Committed::Elsewhere) => {}
+                Err(CountError::Store(error)) if error.kind() == OutageKind::Throttled && tries + 1 < MAX_TRIES => {
+                    tracing::info!(stream_shard, causes = ?causes(&error), "a throttled or conflicting commit is retried");
+                }
+                Err(error) => return Err(error),
+            }
+            tally.conflicts += 1;
+            deadline.sleep(self.jitter(stream_shard, wait_after(tries))).await;
+            tries += 1;
+        }
+    }
+
+    /// Counts the changes beyond the current checkpoint.
+    async fn count_new(
+        &self,
+        Batch { stream_shard, source, changes }: Batch<'_>,
+        deadline: &Deadline,
+        tally: &mut Tally,
+    ) -> Result<Committed, CountError> {
+        let in_time = || {
+            if deadline.has_come() { Err(CountError::OutOfTime(stream_shard.to_owned())) } else { Ok(()) }
+        };
+        in_time()?;
+        let mut checkpoint = self.store.checkpoint(stream_shard).await?;
+        let known =
+            |change: &&Change| checkpoint.as_ref().is_some_and(|checkpoint| change.sequence_number <= *checkpoint);
+        let skipped = changes.partition_point(|change| known(&change));
+        let mut new = &changes[skipped..];
+        if new.iter().all(Change::is_neutral) {
+            tally.pass(new, changes);
+            return Ok(Committed::Done);
+        }
+        in_time()?;
+        let mut log = self.log_head(source).await?;
+        let now = self.clock.now();
+        let gap = gap::gap_before(new, &log, now);
+        let mut gaps = u64::from(gap.is_some());
+        let gap = gap.map(|gap| gap.json(log.epoch, log.next)).transpose()?;
+        for commit in fold(new, log.epoch, gap)? {
+            in_time()?;
+            match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, &log, now).await? {
+                Committed::Done => {}
+                moved => return Ok(moved),
+            }
+            if !commit.events.is_empty() {
+                tally.logged_events += commit.events.len() as u64;
+                tally.log_gaps += std::mem::take(&mut gaps);
+                log = log.after_append(now);
+            }
+            let (counted, rest) = new.split_at(new.partition_point(|change| change.sequence_number <= commit.last));
+            tally.commits += 1;
+            tally.note(counted);
+            new = rest;
+            checkpoint = Some(commit.last);
+        }
+        // The rest changes no counter, and is no event.
+        tally.pass(new, changes);
+        Ok(Committed::Done)
+    }
+
+    /// Returns the log's head. The log takes the changes of one stream alone.
+    async fn log_head(&self, source: &str) -> Result<LogHead, CountError> {
+        let head = self.store.log_head().await?.unwrap_or_else(|| LogHead::first(source, self.clock.now()));
+        if head.source == source { Ok(head) } else { Err(CountError::OtherSource(head.source, source.to_owned())) }
+    }
+
+    /// Returns a wait of up to `longest`, with jitter seeded by the shard and the time.
+    fn jitter(&self, stream_shard: &str, longest: Duration) -> Duration {
+        let shard = stream_shard.bytes().fold(0_u64, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
+        let seed = shard ^ self.clock.instant().timestamp_micros().unsigned_abs();
+        let longest = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros(fastrand::Rng::with_seed(seed).u64(longest / 2..=longest))
+    }
+}
+
+impl Tally {
+    /// Notes the rest of a batch, of `all` changes. Those that this invocation did not count were counted by another one.
+    fn pass(&mut self, rest: &[Change], all: &[Change]) {
+        self.note(rest);
+        let all = u64::try_from(all.len()).unwrap_or(u64::MAX);
+        self.skipped = all.saturating_sub(self.counted + self.changes_unparsed);
+    }
+
+    fn note(&mut self, counted: &[Change]) {
+        for change in counted {
+            self.changes_irregular += u64::from(matches!(change.logged, Logged::Irregular(_)));
+            match change.effect {
+                Effect::Moved { .. } => self.counted += 1,
+                Effect::Unreadable(_) => self.changes_unparsed += 1,
+            }
+        }
+    }
+}
