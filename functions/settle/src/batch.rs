@@ -17,7 +17,7 @@ use crate::message_end::{Handled, MessageEnd};
 const CONCURRENCY: usize = 16;
 
 /// A batch.
-pub(crate) struct Batch<'b> {
+struct Batch<'b> {
     settle: &'b Settle,
     deadline: &'b Deadline,
     /// Messages without an end that a retry does not change, and the outage that each met last.
@@ -25,16 +25,17 @@ pub(crate) struct Batch<'b> {
     handled: Vec<Handled>,
 }
 
-impl<'b> Batch<'b> {
-    /// A batch of these messages.
-    pub(crate) fn new(settle: &'b Settle, messages: Vec<SqsMessage>, deadline: &'b Deadline) -> Self {
-        let in_hand = messages.into_iter().map(|message| (message, None)).collect();
-        Self { settle, deadline, in_hand, handled: Vec::new() }
-    }
-
+impl Settle {
     /// Handles messages, each until it has an end that a retry does not change, or until the deadline. A message that is
     /// returned to the queue has used one of its receives, so it is returned as late as possible.
-    pub(crate) async fn handle(mut self) -> Vec<Handled> {
+    pub(crate) async fn handle_batch(&self, messages: Vec<SqsMessage>, deadline: &Deadline) -> Vec<Handled> {
+        let in_hand = messages.into_iter().map(|message| (message, None)).collect();
+        Batch { settle: self, deadline, in_hand, handled: Vec::new() }.handle().await
+    }
+}
+
+impl Batch<'_> {
+    async fn handle(mut self) -> Vec<Handled> {
         let Self { settle, deadline, .. } = self;
         // The waits begin anew: there is time left, and a receive is worth more.
         while let Err(Halt::GivenUp(_)) = drive(&mut self, &settle.clock, deadline).await {}

@@ -5,7 +5,6 @@ use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_store::Store;
 
-use crate::batch::Batch;
 use crate::config::Config;
 use crate::message_end::Tally;
 
@@ -28,7 +27,7 @@ impl Settle {
     /// names the messages to be retried.
     pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
-        let handled = Batch::new(self, event.payload.records, &deadline).handle().await;
+        let handled = self.handle_batch(event.payload.records, &deadline).await;
         let mut tally = Tally::default();
         let mut response = SqsBatchResponse::default();
         for message in handled {
