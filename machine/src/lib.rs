@@ -8,6 +8,7 @@ pub mod engine;
 pub mod environment;
 pub mod event;
 mod function;
+pub mod given;
 mod handlers;
 pub mod interceptor;
 pub mod invocation;

@@ -91,6 +91,29 @@ fn cargo_test_builds_nothing_of_cargo_local_again() -> Result<()> {
     Ok(())
 }
 
+/// `cargo test --package settle`, for one, builds nothing for itself but `settle` and its tests.
+#[test]
+fn tests_of_a_function_build_nothing_again() -> Result<()> {
+    let tests = crates(&["--edges", "normal,build,dev"])?;
+    let mut tested = 0;
+    for function in std::fs::read_dir(in_repository("functions"))? {
+        let path = function?.path().canonicalize()?;
+        if path.join("tests").exists() {
+            let package = format!("path+file://{}", path.display());
+            let own = crates(&["--edges", "normal,build,dev", "--package", &package])?;
+            let again: Vec<_> = own.difference(&tests).collect();
+            assert!(
+                again.is_empty(),
+                "{} builds these with other features than cargo test: {again:#?}",
+                path.display()
+            );
+            tested += 1;
+        }
+    }
+    ensure!(tested > 0, "no function has tests");
+    Ok(())
+}
+
 /// `sam build` builds one function after the other.
 #[test]
 fn deployed_functions_have_crates_with_the_same_features() -> Result<()> {

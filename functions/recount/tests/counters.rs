@@ -1,0 +1,87 @@
+//! `recount` alone over the machine: counters that are right, and counters that have drifted.
+
+use anyhow::Result;
+use chrono::TimeDelta;
+use payments_machine::given::Given;
+use payments_model::{DayCounts, Status};
+use payments_store::DateCounters;
+use recount::{Config, Recount, RecountOutcome};
+use serde_json::json;
+
+const DATE: &str = "2026-11-20";
+
+/// `recount` on a machine with three scheduled payments that nobody has counted.
+struct Alone {
+    given: Given,
+    recount: Recount,
+}
+
+impl Alone {
+    async fn start() -> Result<Self> {
+        let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
+        for key in ["first", "second", "third"] {
+            given.scheduled(key, DATE).await?;
+        }
+        let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
+        let recount = Recount::new(given.config(Config::read)?, given.store.clone(), clock, metrics);
+        Ok(Self { given, recount })
+    }
+
+    async fn run(&self, action: &str) -> Result<RecountOutcome> {
+        let event = self.given.scheduled_event(json!({ "action": action, "from": DATE, "to": DATE }))?;
+        self.recount.handle(event).await.map_err(anyhow::Error::from_boxed)
+    }
+
+    /// Counts so many payments.
+    async fn count(&self, payments: i64) -> Result<()> {
+        let mut counts = DayCounts::default();
+        counts.shift(Status::Scheduled, payments);
+        counts.shift_sum("GBP".parse()?, Status::Scheduled, i128::from(payments) * 500);
+        let counted = self.given.store.correct_counters(DATE.parse()?, &DateCounters::default(), &counts).await?;
+        assert!(counted, "it is counted already");
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn counters_that_equal_the_payments_are_exact() -> Result<()> {
+    let alone = Alone::start().await?;
+    alone.count(3).await?;
+    let outcome = alone.run("recount").await?;
+    assert_eq!((outcome.exact, outcome.drifted, outcome.dates_left), (1, 0, 0), "{outcome:?}");
+    assert!(alone.given.raised()?.contains(&"DatesExact 1".to_owned()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn counters_that_drifted_are_repaired_a_day_later_and_not_before() -> Result<()> {
+    for counted in [0, 2, 4] {
+        let alone = Alone::start().await?;
+        if counted > 0 {
+            alone.count(counted).await?;
+        }
+        for (action, passes, drifted, repaired, exact) in [
+            ("recount", 0, 1, 0, 0),
+            ("repair", 24, 1, 0, 0),
+            ("recount", 1, 1, 0, 0),
+            ("repair", 0, 0, 1, 0),
+            ("recount", 0, 0, 0, 1),
+        ] {
+            alone.given.pass(TimeDelta::hours(passes));
+            let outcome = alone.run(action).await?;
+            let ends = (outcome.drifted, outcome.repaired, outcome.exact);
+            assert_eq!(ends, (drifted, repaired, exact), "{action} of {counted}: {outcome:?}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_without_time_says_where_the_next_begins() -> Result<()> {
+    let alone = Alone::start().await?;
+    let mut event = alone.given.scheduled_event(json!({ "action": "recount", "from": DATE, "to": "2026-11-21" }))?;
+    event.context.deadline = 0;
+    let outcome = alone.recount.handle(event).await.map_err(anyhow::Error::from_boxed)?;
+    assert_eq!((outcome.dates_left, outcome.next.as_deref(), outcome.left_because), (2, Some(DATE), Some("deadline")));
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! `redate` alone over the machine: payments of a closed date, which it moves by their rule.
+
+use anyhow::{Context as _, Result};
+use payments_machine::given::Given;
+use payments_model::{BusinessDate, Details};
+use redate::{Config, Redate, RedateOutcome};
+use serde_json::{Value, json};
+
+/// A Friday on which the calendar of Great Britain is closed. The next open date is four days later.
+const CHRISTMAS: &str = "2026-12-25";
+
+/// `redate` on a machine whose calendar closes the date of a payment that was there before.
+struct Alone {
+    given: Given,
+    redate: Redate,
+    payment: Details,
+}
+
+impl Alone {
+    async fn start(rule: &str) -> Result<Self> {
+        let given = Given::at("2026-11-20T09:00:00Z", |environment| {
+            "GBP=GB".clone_into(&mut environment.calendars);
+            rule.clone_into(&mut environment.date_rule);
+        });
+        let given = given.await?;
+        let payment = given.scheduled("christmas", CHRISTMAS).await?;
+        given.scheduled("before", "2026-12-24").await?;
+        let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
+        let redate = Redate::new(given.config(Config::read)?, given.store.clone(), clock, metrics);
+        Ok(Self { given, redate, payment })
+    }
+
+    async fn run(&self, action: &str) -> Result<RedateOutcome> {
+        self.redate.handle(self.given.scheduled_event(asked(action))?).await.map_err(anyhow::Error::from_boxed)
+    }
+
+    /// The payment's date as its head has it, and as its details in force have it.
+    async fn dates(&self) -> Result<(BusinessDate, BusinessDate)> {
+        let store = &self.given.store;
+        let head = store.head(&self.payment.key()).await?.context("the head is lost")?;
+        let first = store.details(self.payment.payment_id).await?.context("the details are lost")?;
+        Ok((head.due_date, store.details_in_force(&head, first).await?.due_date))
+    }
+}
+
+fn asked(action: &str) -> Value {
+    json!({ "action": action, "calendar": "GB", "from": "2026-12-24", "to": CHRISTMAS })
+}
+
+#[tokio::test]
+async fn a_payment_moves_once_to_the_date_of_its_rule() -> Result<()> {
+    for (rule, date) in [("following", "2026-12-29"), ("preceding", "2026-12-24")] {
+        let (alone, date) = (Alone::start(rule).await?, date.parse()?);
+        let looked = alone.run("look").await?;
+        assert_eq!((looked.waiting, looked.moved, looked.is_complete), (1, 0, true), "{rule}: {looked:?}");
+        assert_eq!(alone.given.raised()?, ["WaitingForRedate 1"], "{rule}");
+        assert_eq!(alone.dates().await?.0, CHRISTMAS.parse()?, "{rule}");
+
+        let moved = alone.run("move").await?;
+        assert_eq!((moved.waiting, moved.moved), (0, 1), "{rule}: {moved:?}");
+        assert_eq!(moved.examples, [alone.payment.payment_id.to_string()], "{rule}");
+        assert_eq!(alone.given.raised()?, ["Redated 1"], "{rule}");
+        assert_eq!(alone.dates().await?, (date, date), "{rule}");
+
+        let again = alone.run("move").await?;
+        assert_eq!((again.looked, again.moved), (0, 0), "{rule}: {again:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_whose_rule_moves_nothing_stays() -> Result<()> {
+    for (rule, none, refuse, metrics) in [("none", 1, 0, vec![]), ("refuse", 0, 1, vec!["LeftOnClosedDate 1"])] {
+        let alone = Alone::start(rule).await?;
+        let looked = alone.run("look").await?;
+        assert_eq!((looked.waiting, looked.left.none, looked.left.refuse), (0, none, refuse), "{rule}: {looked:?}");
+        assert_eq!(alone.given.raised()?, metrics, "{rule}");
+        alone.run("move").await?;
+        let date = CHRISTMAS.parse()?;
+        assert_eq!(alone.dates().await?, (date, date), "{rule}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_move_without_time_moves_nothing_and_says_where_the_next_begins() -> Result<()> {
+    let alone = Alone::start("following").await?;
+    let mut event = alone.given.scheduled_event(asked("move"))?;
+    event.context.deadline = 0;
+    let outcome = alone.redate.handle(event).await.map_err(anyhow::Error::from_boxed)?;
+    assert_eq!((outcome.moved, outcome.next.as_deref()), (0, Some(CHRISTMAS)));
+    assert_eq!(alone.given.raised()?, ["RedateUnfinished 1"]);
+    assert_eq!(alone.dates().await?.0, CHRISTMAS.parse()?);
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! A machine for tests of one function alone, with payments in its tables as `ingest` and the sweep leave them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use anyhow::{Result, ensure};
+use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use chrono::{DateTime, TimeDelta, Utc};
+use lambda_runtime::{Context, LambdaEvent};
+use payments_boot::{Clock, Lookup};
+use payments_model::{
+    AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Status,
+};
+use payments_store::{DueSort, Moved, PutDetails, PutHead, Store};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::client::Request;
+use crate::environment::Environment;
+use crate::event::{DEVELOPMENT_CLIENT, all_scopes};
+use crate::invocation::context;
+use crate::stack::{EngineChoice, Stack};
+
+/// How long an invocation may take, unless its test says otherwise.
+const TIMEOUT: TimeDelta = TimeDelta::minutes(15);
+
+/// A machine whose clock advances by what is waited for.
+#[derive(Debug)]
+pub struct Given {
+    /// The machine.
+    pub stack: Stack,
+    /// Its tables.
+    pub store: Store,
+    seconds: Arc<AtomicI64>,
+}
+
+impl Given {
+    /// Starts a machine at this time, with a changed environment.
+    pub async fn at(now: &str, change: impl FnOnce(&mut Environment)) -> Result<Self> {
+        let seconds = Arc::new(AtomicI64::new(now.parse::<DateTime<Utc>>()?.timestamp()));
+        let (shown, passed) = (Arc::clone(&seconds), Arc::clone(&seconds));
+        let clock = Clock::simulated(
+            move || DateTime::from_timestamp(shown.load(Ordering::Relaxed), 0).unwrap_or_default(),
+            move |time| {
+                passed.fetch_add(i64::try_from(time.as_secs()).unwrap_or(0), Ordering::Relaxed);
+            },
+        );
+        let stack = Stack::on(EngineChoice::Unserved).clock(&clock).environment(change).start().await?;
+        Ok(Self { store: stack.store(stack.client()), stack, seconds })
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, time: TimeDelta) {
+        self.seconds.fetch_add(time.num_seconds(), Ordering::Relaxed);
+    }
+
+    /// Reads a function's configuration.
+    pub fn config<Config>(&self, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
+        read(&Lookup::new(&|name| self.stack.environment.get(name)))
+    }
+
+    /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.
+    pub async fn scheduled(&self, key: &str, date: &str) -> Result<Details> {
+        let (account, now): (AccountId, _) = ("tenant".parse()?, self.stack.clock.now());
+        let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
+        let payment_id = PaymentId::derive(&account, &key.parse()?);
+        let instruction = Instruction {
+            account,
+            payee: "landlord".parse()?,
+            money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
+            scheduled_for: ScheduledFor::Date(date.parse()?),
+            date_rule: None,
+            reference: None,
+            data: None,
+        };
+        let shards = self.stack.environment.shards.to_string().parse()?;
+        let details = Details::accept(payment_id, instruction, zone, shards, now, Actor::client("test"));
+        ensure!(self.store.put_details(&details).await? == PutDetails::Created, "{key} was used before");
+        ensure!(self.store.put_head(&Head::scheduled(&details)).await? == PutHead::Created, "{key} was used before");
+        Ok(details)
+    }
+
+    /// Creates such a payment for today, and claims it. It is PENDING.
+    pub async fn pending(&self, key: &str) -> Result<Details> {
+        let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
+        let details = self.scheduled(key, &zone.date_of(self.stack.clock.now()).to_string()).await?;
+        let Details { payment_id, due_at, due_date, .. } = details;
+        let claim = Head::scheduled(&details).transition(&Event::Sweep, self.stack.clock.now(), Actor::sweep())?;
+        let due = DueSort { status: Status::Scheduled, due_date, due_at, payment_id };
+        let moved = self.store.transition(&details.key(), due, &claim).await?;
+        ensure!(matches!(moved, Moved::Done(_)), "{key} was not claimed");
+        Ok(details)
+    }
+
+    /// Returns the context of an invocation that has time to spare.
+    pub fn context(&self) -> Context {
+        context(self.stack.clock.instant() + TIMEOUT)
+    }
+
+    /// Returns the event of a scheduled function.
+    pub fn scheduled_event<Input: DeserializeOwned>(&self, input: Value) -> Result<LambdaEvent<Input>> {
+        Ok(LambdaEvent::new(serde_json::from_value(input)?, self.context()))
+    }
+
+    /// Returns the event of a request whose token has every scope.
+    pub fn http_event(&self, request: &Request) -> Result<ApiGatewayV2httpRequest> {
+        let authorizer = all_scopes(DEVELOPMENT_CLIENT);
+        request.event("test-request", self.stack.clock.instant(), &authorizer).map(|(_, event)| event)
+    }
+
+    /// Takes the metrics that were emitted and are not 0, such as `Processed 1`, in order of their names.
+    pub fn raised(&self) -> Result<Vec<String>> {
+        let lines = self.stack.metrics.take();
+        let lines: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line)).collect::<Result<_, _>>()?;
+        let fields = lines.iter().filter_map(Value::as_object).flatten();
+        let raised = fields.filter_map(|(name, value)| Some((name, value.as_u64().filter(|value| *value > 0)?)));
+        let mut raised: Vec<_> = raised.map(|(name, value)| format!("{name} {value}")).collect();
+        raised.sort();
+        Ok(raised)
+    }
+}
