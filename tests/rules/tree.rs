@@ -1,4 +1,4 @@
-//! The shape of the tree: small files with opening lines, rooms of a few files, thin programs, and no scans.
+//! The shape of the tree: small files with opening lines, rooms of a few files, thin programs, few decisions, no scans.
 //! (Clippy limits the length of functions.)
 
 use std::collections::BTreeMap;
@@ -11,6 +11,8 @@ const MAX_FILE_LINES: usize = 400;
 const MAX_OPENING: usize = 120;
 const MAX_MAIN_LINES: usize = 20;
 const MAX_FILES_BESIDE: usize = 20;
+const MAX_DECISIONS: usize = 40;
+const MAX_DECISION_LINES: usize = 15;
 
 /// The folders with a leading dot that are ours; others are git's and tools'.
 const OUR_DOT_FOLDERS: [&str; 2] = [".cargo", ".ci"];
@@ -61,6 +63,22 @@ fn every_main_only_builds_and_runs() -> Result<()> {
     for (path, text) in mains {
         let lines = text.lines().count();
         assert!(lines <= MAX_MAIN_LINES, "{} has {lines} lines, of {MAX_MAIN_LINES}", path.display());
+    }
+    Ok(())
+}
+
+#[test]
+fn decisions_are_few_and_short_and_the_index_has_each() -> Result<()> {
+    let (index, mut decisions) = (read("docs/decisions/README.md")?, files("docs/decisions")?);
+    decisions.retain(|(path, _)| !path.ends_with("README.md"));
+    assert!(decisions.len() <= MAX_DECISIONS, "{} decisions, of {MAX_DECISIONS}", decisions.len());
+    for (path, text) in decisions {
+        let (name, text) = (path.file_name().context("no name")?.to_string_lossy(), String::from_utf8(text)?);
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines.len() <= MAX_DECISION_LINES, "{name} has {} lines, of {MAX_DECISION_LINES}", lines.len());
+        let (title, last) = (lines[0].trim_start_matches("# "), lines[lines.len() - 1]);
+        assert!(last.starts_with("One-way") || last.starts_with("Reversible"), "{name} ends with {last:?}");
+        assert!(index.contains(&format!("- [{title}]({name})")), "the index does not have {name} by its title");
     }
     Ok(())
 }

@@ -182,6 +182,7 @@ impl<'r> Run<'r> {
                 repaired = true;
                 known
             }
+            // The finding is not stored again: a nightly recount would keep it from ever being old enough to repair.
             Some(known) => known,
             None => {
                 let (recounted, moves) = (seen.recounted.clone(), seen.counters.moves);
