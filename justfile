@@ -53,6 +53,14 @@ policies:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --features aws,aws-tests
 
+# Test one function alone: `just t settle`.
+t function:
+    cargo test --package {{function}}@0.1.0-dev
+
+# Test one journey: `just j create`.
+j journey:
+    cargo test --test journeys -- {{journey}}
+
 # Run the tests.
 test:
     cargo test --locked
