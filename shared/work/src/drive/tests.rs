@@ -21,12 +21,14 @@ impl Outage for Failed {
     }
 }
 
-/// Entries that are done four at once, at 100 a second; each round fails as the list says.
+/// Entries of which a round does some, at 100 a second, and fails or not, as the list says. After the list it does four.
 struct Entries {
     left: VecDeque<u32>,
-    failures: VecDeque<Option<OutageKind>>,
+    rounds: VecDeque<(usize, Option<OutageKind>)>,
     done: Vec<u32>,
 }
+
+const THROTTLED: (usize, Option<OutageKind>) = (0, Some(OutageKind::Throttled));
 
 impl Work for Entries {
     type Error = Failed;
@@ -36,16 +38,15 @@ impl Work for Entries {
     }
 
     async fn round(&mut self) -> Round<Failed> {
-        let failure = self.failures.pop_front().flatten().map(Failed);
-        let most = if failure.is_some() { 0 } else { 4 };
+        let (most, failure) = self.rounds.pop_front().unwrap_or((4, None));
         let answers = at_once(&mut self.left, most, async |entry| *entry).await;
         self.done.extend(answers.iter().map(|(_, answer)| answer));
-        Round { done: u32::try_from(answers.len()).unwrap(), per_second: 100, failure }
+        Round { done: u32::try_from(answers.len()).unwrap(), per_second: 100, failure: failure.map(Failed) }
     }
 }
 
 /// Drives twelve entries for at most so many seconds. Returns the end, what was done, and the milliseconds that it took.
-async fn driven(seconds: u64, failures: &[Option<OutageKind>]) -> (Result<(), Halt<Failed>>, Vec<u32>, i64) {
+async fn driven(seconds: u64, rounds: &[(usize, Option<OutageKind>)]) -> (Result<(), Halt<Failed>>, Vec<u32>, i64) {
     let millis = Arc::new(AtomicI64::new(0));
     let (now, pass) = (Arc::clone(&millis), Arc::clone(&millis));
     let clock = Clock::simulated(
@@ -55,7 +56,7 @@ async fn driven(seconds: u64, failures: &[Option<OutageKind>]) -> (Result<(), Ha
         },
     );
     let deadline = Deadline::before(seconds * 2_000, &clock);
-    let mut work = Entries { left: (0..12).collect(), failures: failures.iter().copied().collect(), done: Vec::new() };
+    let mut work = Entries { left: (0..12).collect(), rounds: rounds.iter().copied().collect(), done: Vec::new() };
     let end = drive(&mut work, &clock, &deadline).await;
     (end, work.done, millis.load(Ordering::Relaxed))
 }
@@ -68,23 +69,28 @@ async fn work_keeps_its_pace_and_ends_when_nothing_is_left() {
 
 #[tokio::test]
 async fn work_ends_at_the_deadline() {
-    let throttled = [Some(OutageKind::Throttled); 4];
-    let (end, done, millis) = driven(1, &throttled).await;
+    let (end, done, millis) = driven(1, &[THROTTLED; 5]).await;
     assert_eq!((end, done.len(), millis), (Err(Halt::OutOfTime), 0, 1_000));
 }
 
 #[tokio::test]
-async fn work_gives_up_after_five_waits_in_a_row_and_progress_resets_them() {
-    let throttled = Some(OutageKind::Throttled);
-    let (end, done, _) = driven(60, &[throttled; 6]).await;
+async fn work_gives_up_after_five_waits_in_a_row() {
+    let (end, done, _) = driven(60, &[THROTTLED; 6]).await;
     assert_eq!((end, done.len()), (Err(Halt::GivenUp(Failed(OutageKind::Throttled))), 0));
-    let failures = [[throttled; 5].as_slice(), &[None], &[throttled; 5]].concat();
-    let (end, done, _) = driven(60, &failures).await;
-    assert_eq!((end, done.len()), (Ok(()), 12));
+}
+
+/// A page that was read, and one call of a round that was answered, are progress.
+#[tokio::test]
+async fn any_progress_resets_the_waits() {
+    for progress in [(0, None), (1, Some(OutageKind::Throttled))] {
+        let rounds = [[THROTTLED; 5].as_slice(), &[progress], &[THROTTLED; 4]].concat();
+        let (end, done, _) = driven(60, &rounds).await;
+        assert_eq!((end, done.len()), (Ok(()), 12), "{progress:?}");
+    }
 }
 
 #[tokio::test]
 async fn what_a_retry_does_not_change_ends_work_at_once() {
-    let (end, done, millis) = driven(60, &[None, Some(OutageKind::Broken)]).await;
+    let (end, done, millis) = driven(60, &[(4, None), (0, Some(OutageKind::Broken))]).await;
     assert_eq!((end, done.len(), millis), (Err(Halt::Broken(Failed(OutageKind::Broken))), 4, 40));
 }
