@@ -61,13 +61,18 @@ impl Given {
 
     /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.
     pub async fn scheduled(&self, key: &str, date: &str) -> Result<Details> {
+        self.scheduled_in(key, date, "GBP").await
+    }
+
+    /// Creates such a payment in another currency.
+    pub async fn scheduled_in(&self, key: &str, date: &str, currency: &str) -> Result<Details> {
         let (account, now): (AccountId, _) = ("tenant".parse()?, self.stack.clock.now());
         let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
         let payment_id = PaymentId::derive(&account, &key.parse()?);
         let instruction = Instruction {
             account,
             payee: "landlord".parse()?,
-            money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
+            money: Money { amount: "500".parse()?, currency: currency.parse()? },
             scheduled_for: ScheduledFor::Date(date.parse()?),
             date_rule: None,
             reference: None,

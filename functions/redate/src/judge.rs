@@ -2,7 +2,7 @@
 
 use payments_boot::Deadline;
 use payments_model::redate::Plan;
-use payments_model::{Currency, Details, Due, Head, Money, State, Stays, UtcSecond};
+use payments_model::{Details, Due, Head, State, Stays, UtcSecond};
 use payments_store::{DueRow, StoredDetails};
 
 use crate::function::Redate;
@@ -46,24 +46,17 @@ pub(crate) enum Judged {
 impl Run<'_> {
     /// Whether an entry of the index is of a currency whose calendar is closed on its date, and is looked at by this run.
     pub(crate) fn has(&self, row: &DueRow) -> bool {
-        let Money { currency, .. } = row.money;
-        self.has_currency(currency)
-            && self
-                .redate
-                .config
-                .business_days
-                .rail(currency)
-                .is_some_and(|rail| rail.calendar.is_closed(row.due.due_date))
+        let rail = self.redate.config.business_days.rail(row.money.currency);
+        rail.is_some_and(|rail| {
+            self.plan.calendars.contains_key(rail.calendar.id()) && rail.calendar.is_closed(row.due.due_date)
+        })
     }
 
-    fn has_currency(&self, currency: Currency) -> bool {
-        let rail = self.redate.config.business_days.rail(currency);
-        rail.is_some_and(|rail| self.plan.calendars.contains_key(rail.calendar.id()))
-    }
-
-    /// Whether a head is where the index showed it.
+    /// Whether a head is where the index showed it, and of the same currency, which decides the calendar.
     pub(crate) fn is_there(head: &Head, row: &DueRow) -> bool {
-        head.state == State::Scheduled && (head.due_at, head.due_date) == (row.due.due_at, row.due.due_date)
+        head.state == State::Scheduled
+            && (head.due_at, head.due_date, head.money.currency)
+                == (row.due.due_at, row.due.due_date, row.money.currency)
     }
 
     /// Judges a payment by its head and its details in force.
@@ -75,12 +68,8 @@ impl Run<'_> {
             return Judged::Unreadable(format!("its head and its details differ in {}", differences.join(", ")));
         }
         let order = &details.instruction;
-        let currency = order.money.currency;
-        if !self.has_currency(currency) {
-            return Judged::Changed;
-        }
         let due = Due { at: head.due_at, date: head.due_date, moved: details.moved.clone() };
-        let asked = (order.scheduled_for, currency, order.date_rule);
+        let asked = (order.scheduled_for, order.money.currency, order.date_rule);
         match self.redate.config.business_days.due_again(due, asked, now) {
             Ok(Some(due)) => {
                 let redated = details.redated(&head, due, now);

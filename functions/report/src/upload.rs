@@ -40,9 +40,6 @@ impl Upload {
 
     /// Writes the next bytes.
     pub(crate) async fn write(&mut self, bytes: Vec<u8>) -> Result<(), ReportError> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
         self.sha256.update(&bytes);
         self.bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         Ok(self.parts.put(bytes.into()).await?)
