@@ -61,23 +61,24 @@ impl Given {
 
     /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.
     pub async fn scheduled(&self, key: &str, date: &str) -> Result<Details> {
-        self.scheduled_in(key, date, "GBP").await
+        self.scheduled_as(key, date, |_| {}).await
     }
 
-    /// Creates such a payment in another currency.
-    pub async fn scheduled_in(&self, key: &str, date: &str, currency: &str) -> Result<Details> {
+    /// Creates such a payment with another content.
+    pub async fn scheduled_as(&self, key: &str, date: &str, change: impl FnOnce(&mut Instruction)) -> Result<Details> {
         let (account, now): (AccountId, _) = ("tenant".parse()?, self.stack.clock.now());
         let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
         let payment_id = PaymentId::derive(&account, &key.parse()?);
-        let instruction = Instruction {
+        let mut instruction = Instruction {
             account,
             payee: "landlord".parse()?,
-            money: Money { amount: "500".parse()?, currency: currency.parse()? },
+            money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
             scheduled_for: ScheduledFor::Date(date.parse()?),
             date_rule: None,
             reference: None,
             data: None,
         };
+        change(&mut instruction);
         let shards = self.stack.environment.shards.to_string().parse()?;
         let details = Details::accept(payment_id, instruction, zone, shards, now, Actor::client("test"));
         ensure!(self.store.put_details(&details).await? == PutDetails::Created, "{key} was used before");

@@ -99,8 +99,9 @@ async fn a_move_without_time_moves_nothing_and_says_where_the_next_begins() -> R
 async fn a_payment_whose_own_calendar_is_open_is_not_looked_at() -> Result<()> {
     let given = Given::at("2026-12-20T09:00:00Z", |environment| "GBP=GB,EUR=T2".clone_into(&mut environment.calendars));
     let given = given.await?;
-    given.scheduled_in("closed", "2026-12-28", "GBP").await?;
-    given.scheduled_in("open", "2026-12-28", "EUR").await?;
+    let euro = "EUR".parse()?;
+    given.scheduled("closed", "2026-12-28").await?;
+    given.scheduled_as("open", "2026-12-28", |instruction| instruction.money.currency = euro).await?;
     let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
     let redate = Redate::new(given.config(Config::read)?, given.store.clone(), clock, metrics);
     let event = given.scheduled_event(json!({ "action": "look" }))?;
