@@ -10,7 +10,7 @@ use payments_machine::interceptor::{Answer, Next, read_whole, respond};
 use payments_machine::{Call, Interceptor};
 use payments_store::Store;
 use payments_tests::World;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::settlements::{END_OF_TIME, invoke, many, published, reported_ids, rows, run};
 
@@ -33,11 +33,28 @@ async fn stale(call: Call, next: Next, answers: Answers) -> Answer {
     respond(status, body)
 }
 
+/// Answers a query of `unreported` with each entry twice, as if it was on the end of one page and the beginning of the next.
+async fn doubled(call: Call, next: Next) -> Answer {
+    if call.input()["IndexName"] != "unreported" {
+        return next.send(call).await;
+    }
+    let (status, body) = read_whole(next.send(call).await?).await?;
+    let mut page: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if let Some(entries) = page["Items"].as_array_mut() {
+        *entries = entries.iter().flat_map(|entry| [entry.clone(), entry.clone()]).collect();
+    }
+    respond(status, page.to_string().into_bytes())
+}
+
 /// The functions over an index that stays as they find it.
 async fn over_a_stale_index(world: &World) -> Result<Functions> {
-    let dependencies = world.dependencies_over(&world.recorder).await;
     let answers = Answers::default();
-    let index = Interceptor::over(world.recorder.clone(), move |call, next| stale(call, next, Arc::clone(&answers)));
+    over(world, Interceptor::over(world.recorder.clone(), move |call, next| stale(call, next, Arc::clone(&answers))))
+        .await
+}
+
+async fn over(world: &World, index: Interceptor) -> Result<Functions> {
+    let dependencies = world.dependencies_over(&world.recorder).await;
     let config = world.client().await.config().to_builder().http_client(index).build();
     let store = Store::new(Client::from_conf(config), world.environment.tables.clone());
     world.functions_in(&Dependencies { store, ..dependencies })
@@ -78,6 +95,17 @@ async fn late_index_entries_are_in_a_later_report() -> Result<()> {
     assert_eq!(by_run.len(), 2);
     let mut all = [early, late].concat();
     all.sort();
+    assert_eq!(reported_ids(&world).await?, all);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_entry_that_the_index_shows_twice_is_reported_once() -> Result<()> {
+    let world = World::open().await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
+    let twice = over(&world, Interceptor::over(world.recorder.clone(), doubled)).await?;
+    let run = invoke(&twice, "first", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
+    assert_eq!((&run["reported"], &run["skipped"]), (&json!(20), &json!(20)), "{run}");
     assert_eq!(reported_ids(&world).await?, all);
     Ok(())
 }
