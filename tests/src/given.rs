@@ -83,7 +83,7 @@ pub async fn world_of(name: &str) -> Result<World> {
 }
 
 /// Brings a world to where an event finds it, over the API as far as possible. The first request arrives at
-/// [`CREATED_AT`]; later ones arrive, and all else happens to its payments, at `moved_at`.
+/// `CREATED_AT`; later ones arrive, and all else happens to its payments, at `moved_at`.
 pub async fn prepare(world: &World, steps: &[&str], moved_at: &str) -> Result<()> {
     world.set_clock(CREATED_AT)?;
     let mut is_first = true;

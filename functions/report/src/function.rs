@@ -62,7 +62,8 @@ impl Report {
         let Request { action: Action::Report } = event.payload;
         let deadline = Deadline::before(event.context.deadline, &self.clock).earlier(FILE_CALL);
         let mut outcome = ReportOutcome::default();
-        let run = self.run(&event.context.request_id, &deadline, &mut outcome).await;
+        // Boxed because the future is as large as all the calls it may wait for.
+        let run = Box::pin(self.run(&event.context.request_id, &deadline, &mut outcome)).await;
         outcome.report_file_altered = matches!(run, Err(ReportError::Altered { .. }));
         // Also emitted when the run failed.
         self.metrics.emit(self.clock.instant(), &outcome);

@@ -92,7 +92,7 @@ fn in_the_model(seed: u64, calls: &[(u32, usize)], shards: &[usize]) -> Result<A
 #[test]
 fn the_model_agrees_with_the_engine_behind_the_throttle() -> Result<()> {
     let payments: u32 = WANTED.iter().map(|(_, count)| count).sum();
-    let shards = (0..payments).map(|n| Scenario::shard_of(n)).collect::<Result<Vec<_>>>()?;
+    let shards = (0..payments).map(Scenario::shard_of).collect::<Result<Vec<_>>>()?;
     let mut compared = 0;
     for seed in 0..100 {
         let scenario = Scenario { placement: Placement::Seeded(seed, NEW), ..OURS };
