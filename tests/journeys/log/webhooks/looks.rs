@@ -63,6 +63,17 @@ fn answer_after(hooks: &Hooks, port: u16, millis: &'static [u64]) -> Arc<Mutex<V
     came
 }
 
+/// Four events wait for an endpoint, whose requests are returned, and for a slow one. The second request to that one lasts until 25 s.
+async fn beside_a_slow_one() -> Result<(Hooks, Arc<Mutex<Vec<Duration>>>)> {
+    let mut hooks = Hooks::with_endpoint().await?;
+    hooks.endpoint("slow", SLOW_PORT, EventFilter::default()).await?;
+    hooks.segment(2, 0).await?;
+    hooks.segment(2, 2).await?;
+    answer_after(&hooks, SLOW_PORT, &[11_000, 14_000]);
+    let came = answer_after(&hooks, PORT, &[0]);
+    Ok((hooks, came))
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_look_that_takes_long_holds_up_no_delivery() -> Result<()> {
     let mut hooks = Hooks::with_endpoint().await?;
@@ -77,13 +88,7 @@ async fn a_look_that_takes_long_holds_up_no_delivery() -> Result<()> {
 
 #[tokio::test(start_paused = true)]
 async fn a_look_that_ends_after_the_deadline_is_dropped() -> Result<()> {
-    let mut hooks = Hooks::with_endpoint().await?;
-    hooks.endpoint("slow", SLOW_PORT, EventFilter::default()).await?;
-    hooks.segment(2, 0).await?;
-    hooks.segment(2, 2).await?;
-    // The second of them lasts until 25 s.
-    answer_after(&hooks, SLOW_PORT, &[11_000, 14_000]);
-    let came = answer_after(&hooks, PORT, &[0]);
+    let (hooks, came) = beside_a_slow_one().await?;
     let publisher = run(&hooks, Duration::from_millis(21_900));
     let more = async {
         sleep(Duration::from_millis(21_950)).await;
@@ -101,12 +106,7 @@ async fn a_look_that_ends_after_the_deadline_is_dropped() -> Result<()> {
 /// The deadline comes while a run reads what it would send.
 #[tokio::test(start_paused = true)]
 async fn what_is_read_when_the_deadline_comes_is_not_sent() -> Result<()> {
-    let mut hooks = Hooks::with_endpoint().await?;
-    hooks.endpoint("slow", SLOW_PORT, EventFilter::default()).await?;
-    hooks.segment(2, 0).await?;
-    hooks.segment(2, 2).await?;
-    answer_after(&hooks, SLOW_PORT, &[11_000, 14_000]);
-    let came = answer_after(&hooks, PORT, &[0]);
+    let (hooks, came) = beside_a_slow_one().await?;
     let (origin, log, is_slow) = (Instant::now(), hooks.world.environment.tables.log.clone(), AtomicBool::new(false));
     // From the moment on at which the endpoint's lease is taken for the fifth event.
     let publisher = run_over(&hooks, move |call| {

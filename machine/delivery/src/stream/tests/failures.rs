@@ -142,8 +142,8 @@ async fn bisecting_isolates_a_poison_record() {
     assert_eq!(checkpoint(&mapping), Some(7.into()));
 }
 
-#[tokio::test]
-async fn a_partial_response_splits_a_batch_at_its_record_and_halves_nothing() {
+/// A mapping of six records that is retried twice, and halves batches or takes partial responses; where it tells of lost ones; a log.
+fn halving() -> (StreamMapping, Queue, Log) {
     let settings = StreamSettings {
         bisect_batch_on_function_error: true,
         report_batch_item_failures: true,
@@ -151,8 +151,12 @@ async fn a_partial_response_splits_a_batch_at_its_record_and_halves_nothing() {
         ..settings()
     };
     let (settings, failures) = with_destination(settings);
-    let mut mapping = mapping(settings, &stream(6));
-    let log = Log::default();
+    (mapping(settings, &stream(6)), failures, Log::default())
+}
+
+#[tokio::test]
+async fn a_partial_response_splits_a_batch_at_its_record_and_halves_nothing() {
+    let (mut mapping, failures, log) = halving();
     let function = async |event: Value| Ok(failed(log.note(&event).into_iter().filter(|number| *number == 3)));
     mapping.drain(at(0), 99, function).await.unwrap();
     // The guide promises halves only "if your invocation fails".
@@ -162,15 +166,7 @@ async fn a_partial_response_splits_a_batch_at_its_record_and_halves_nothing() {
 
 #[tokio::test]
 async fn a_function_that_fails_on_poison_at_the_front_has_it_isolated() {
-    let settings = StreamSettings {
-        bisect_batch_on_function_error: true,
-        report_batch_item_failures: true,
-        maximum_retry_attempts: Some(2),
-        ..settings()
-    };
-    let (settings, failures) = with_destination(settings);
-    let mut mapping = mapping(settings, &stream(6));
-    let log = Log::default();
+    let (mut mapping, failures, log) = halving();
     let function = async |event: Value| match log.note(&event)[..] {
         [3, _, ..] => Err("the first is poison".to_owned()),
         ref numbers => Ok(failed(numbers.iter().copied().filter(|number| *number == 3))),
