@@ -69,6 +69,8 @@ async fn work_keeps_its_pace_and_ends_when_nothing_is_left() {
 
 #[tokio::test]
 async fn work_ends_at_the_deadline() {
+    let (end, done, millis) = driven(0, &[]).await;
+    assert_eq!((end, done.len(), millis), (Err(Halt::OutOfTime), 0, 0));
     let (end, done, millis) = driven(1, &[THROTTLED; 5]).await;
     assert_eq!((end, done.len(), millis), (Err(Halt::OutOfTime), 0, 1_000));
 }
