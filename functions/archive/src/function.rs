@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::outcome::ArchiveOutcome;
 
-/// How often a run begins.
+/// Period of the runs.
 pub const ARCHIVE_EVERY: TimeDelta = TimeDelta::minutes(15);
 
 /// The schedule's request, `{"action":"archive"}`.

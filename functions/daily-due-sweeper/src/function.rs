@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::outcome::SweeperOutcome;
 
-/// How often a sweep begins.
+/// Period of the sweeps.
 pub const SWEEP_EVERY: TimeDelta = TimeDelta::minutes(5);
 
-/// How often a redrive begins.
+/// Period of the redrives.
 pub const REDRIVE_EVERY: TimeDelta = TimeDelta::hours(1);
 
 /// A schedule's request: `{"action":"sweep"}` or `{"action":"redrive"}`.

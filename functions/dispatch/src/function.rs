@@ -21,7 +21,7 @@ use crate::response::{Retried, Why, response};
 /// Whether a pending head followed its settlement.
 type Followed = Result<bool, StoreError>;
 
-/// How long after it could be claimed a payment is claimed late. The sweep takes half an hour for a million.
+/// Age from which a claim is late, counted from when the payment could be claimed. The sweep takes half an hour for a million.
 const LATE: TimeDelta = TimeDelta::hours(1);
 
 /// The function.

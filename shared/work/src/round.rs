@@ -15,13 +15,6 @@ pub struct Round<E> {
     pub failure: Option<E>,
 }
 
-impl<E> Round<E> {
-    /// A round that the pace does not count, such as the read of a page.
-    pub fn unpaced(read: Result<(), E>) -> Self {
-        Self { done: 0, per_second: 0, failure: read.err() }
-    }
-}
-
 /// Takes up to `most` entries from the front of a queue, makes a call for each, all at once, and returns each entry with its answer.
 pub async fn at_once<T, Answer>(
     queue: &mut VecDeque<T>,
