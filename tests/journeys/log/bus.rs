@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use aws_sdk_dynamodb::Client;
 use payments_machine::Function;
 use payments_machine::interceptor::{Fate, Interceptor, client_over};
+use payments_restore::{Restored, begin, finish};
 use payments_store::{Store, segment_of};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Bus, Counting, CrashPoints, Way, with_role};
@@ -333,6 +334,28 @@ async fn a_bus_that_is_behind_the_log_says_what_it_missed() -> Result<()> {
     bussed.world.set_clock("2027-01-28T09:00:00Z")?;
     let outcome = bussed.publish().await?;
     assert_eq!((&outcome["busMissed"], &outcome["busSegmentsBehind"]), (&json!(1), &json!(0)));
+    Ok(())
+}
+
+/// A restore ended the epoch before the bus's place. The bus has what the log lost, so it missed nothing.
+#[tokio::test]
+async fn a_bus_goes_on_in_the_next_epoch_of_a_torn_log_and_misses_nothing() -> Result<()> {
+    let mut bussed = Bussed::open().await?;
+    let (store, stream) = (bussed.world.store().await, bussed.world.stream().await?.arn().to_owned());
+    for n in 0..2 {
+        bussed.segment(1, n).await?;
+    }
+    bussed.publish().await?;
+    lose_segment(&bussed.world, 3).await?;
+    bussed.world.set_clock("2026-11-20T12:00:00Z")?;
+    begin(&store).await?;
+    let restored = Restored { stream, tables_to: None, log_to: Some("2026-11-20T11:00:00Z".parse()?) };
+    finish(&store, &restored, || bussed.world.now(), |_, _| {}).await?;
+    bussed.segment(1, 3).await?;
+    let outcome = bussed.publish().await?;
+    assert_eq!((&outcome["busMissed"], &outcome["busSegmentsBehind"]), (&json!(0), &json!(0)));
+    let log = events(&all(&bussed.world, 1_000).await?)?;
+    assert_eq!(bussed.accepted()[2..], log[2..]);
     Ok(())
 }
 
