@@ -95,7 +95,11 @@ async fn each_event_is_put_once_as_a_cloud_event() -> Result<()> {
     let mut bussed = Bussed::open().await?;
     assert_eq!(bussed.accepted(), Vec::<Value>::new());
     bussed.segment(25, 0).await?;
+    drop(bussed.world.take_units());
     let outcome = bussed.publish_over(bussed.world.client().await, json!({ "Records": [] })).await?;
+    // Its place moves over the first ten events, and over the others.
+    let moves = BTreeMap::from([(("UpdateItem".to_owned(), "payments-log".to_owned()), 2)]);
+    assert_eq!(bussed.world.take_write_units(), moves);
     let of_bus = json!({ "busEvents": 25, "busRejections": 0, "busMissed": 0, "busSegmentsBehind": 0 });
     for (name, value) in of_bus.as_object().context("no object")? {
         assert_eq!(&outcome[name], value, "{name}");
