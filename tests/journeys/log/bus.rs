@@ -49,15 +49,19 @@ impl Bussed {
         self.publish_over(self.world.client().await, json!({ "action": "publish" })).await
     }
 
-    /// Runs the function with its role.
     async fn publish_over(&self, client: Client, event: Value) -> Result<Value> {
+        self.publish_until(NO_DEADLINE, client, event).await
+    }
+
+    /// Runs the function with its role.
+    async fn publish_until(&self, deadline: u64, client: Client, event: Value) -> Result<Value> {
         let tables = &self.world.environment.tables;
         let store = Store::new(with_role(&client, Function::Publish, tables)?, tables.clone());
         let dependencies = self.world.dependencies_over(&self.world.recorder).await;
         let function =
             Publish::new(store, dependencies.reports, dependencies.webhooks, dependencies.clock, dependencies.metrics);
         let bus: Arc<dyn EventBus> = Arc::clone(&self.bus) as _;
-        let event = lambda_runtime::LambdaEvent::new(serde_json::from_value(event)?, context(NO_DEADLINE));
+        let event = lambda_runtime::LambdaEvent::new(serde_json::from_value(event)?, context(deadline));
         let outcome = function.with_bus(Some(bus)).handle(event).await;
         Ok(serde_json::to_value(outcome.map_err(anyhow::Error::from_boxed)?)?)
     }
@@ -326,6 +330,28 @@ async fn a_run_that_another_one_overtakes_leaves_no_event_of_the_bus_out() -> Re
         bussed.judge().await.with_context(|| format!("overtaken at call {number}"))?;
         // Each of them at most twice: who is overtaken ends.
         assert!(bussed.accepted().len() <= 9, "{} events", bussed.accepted().len());
+    }
+    Ok(())
+}
+
+/// Each call takes longer than the run has.
+#[tokio::test]
+async fn when_the_deadline_comes_no_more_events_are_put_whether_the_bus_accepts_or_not() -> Result<()> {
+    for (is_throttled, events) in [(false, 10), (true, 0)] {
+        let mut bussed = Bussed::open().await?;
+        bussed.segment(25, 0).await?;
+        let (before, pass) = (bussed.bus.calls(), bussed.world.passing());
+        bussed.bus.reject(move |_, _| {
+            pass(TimeDelta::minutes(1));
+            is_throttled
+        });
+        let deadline = bussed.world.now().saturating_add(TimeDelta::seconds(59)).as_chrono().timestamp_millis();
+        let tick = json!({ "action": "publish" });
+        bussed.publish_until(u64::try_from(deadline)?, bussed.world.client().await, tick).await?;
+        assert_eq!((bussed.bus.calls() - before, bussed.accepted().len()), (1, events));
+        bussed.bus.reject(|_, _| false);
+        bussed.publish().await?;
+        bussed.judge().await?;
     }
     Ok(())
 }
