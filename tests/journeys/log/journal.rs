@@ -2,9 +2,9 @@
 
 use aws_sdk_dynamodb::Client;
 use object_store::PutMode;
+use payments_lab::laws::journal::journaled;
 use payments_machine::interceptor::Fate;
 use payments_machine::{Function, Handlers as _};
-use payments_month::journal::journaled;
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;
 use payments_tests::tables::{NO_DEADLINE, context};
