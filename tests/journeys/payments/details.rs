@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
 use payments_machine::payload::DataKind;
 use payments_store::Item;
-use payments_tests::tables::{details_key, json_of_item, number, text};
+use payments_tests::tables::{number, text};
 use payments_tests::{Ask, World};
 use serde_json::{Value, json, value::RawValue};
 
@@ -15,7 +15,10 @@ use crate::golden::{golden_details, orders};
 /// The date of all payments.
 const DAY: &str = "2026-12-01";
 
-/// A payment of any form: its account, idempotency key and data.
+/// The list of all payments.
+const ALL: &str = "/accounts/golden/payments?from=2026-12-01&to=2026-12-01&include=data";
+
+/// A payment of any form: its idempotency key and data.
 #[derive(Debug, Clone)]
 struct Sent {
     key: String,
@@ -57,17 +60,11 @@ async fn mixed(world: &World) -> Result<Vec<Sent>> {
     }
     for (seed, kind) in (1..).zip(DataKind::ALL) {
         let sent = Sent { key: kind.name().to_owned(), data: kind.text(&mut Rng::with_seed(seed), 3_000) };
-        let reply = world.send(sent.ask()?).await?;
-        ensure!(reply.status == 201 && reply.header("idempotent-replayed").is_none(), "{reply}");
+        let reply = world.send(sent.ask()?).await?.with_status(201)?;
+        ensure!(reply.header("idempotent-replayed").is_none(), "{reply}");
         all.push(sent);
     }
     Ok(all)
-}
-
-/// A payment's details, as stored.
-async fn stored(world: &World, id: &str) -> Result<Item> {
-    let get = world.client().await.get_item().table_name(&world.environment.tables.history);
-    get.set_key(Some(details_key(id))).send().await?.item.context("no details")
 }
 
 #[tokio::test]
@@ -77,31 +74,31 @@ async fn details_in_every_form_are_read_from_one_table() -> Result<()> {
     let mut data_of = BTreeMap::new();
     for sent in &all {
         // A retry finds the payment, and completes it where no head was.
-        let reply = world.send(sent.ask()?).await?;
-        assert_eq!((reply.status, reply.header("idempotent-replayed")), (201, Some("true")), "{}: {reply}", sent.key);
+        let reply = world.send(sent.ask()?).await?.replayed()?;
         let id = reply.field("paymentId").to_owned();
+        let before = world.details(&id).await?;
         for other in
             [sent.data.replacen(['e', '1'], "0", 1), format!(" {}", sent.data.replacen('"', " \"", 1)), "1".to_owned()]
         {
             if serde_json::from_str::<Value>(&other).is_ok() && other.trim() != sent.data {
-                let reply = world.send(sent.with(&other)?).await?;
-                assert_eq!((reply.status, &reply.body["fields"]), (422, &json!(["data"])), "{}: {reply}", sent.key);
+                let reply = world.refused(sent.with(&other)?, 422, "idempotency-key-reused").await?;
+                assert_eq!(reply.body["fields"], json!(["data"]), "{}: {reply}", sent.key);
             }
         }
-        let before = stored(&world, &id).await?;
-        let got = world.send(Ask::get(&format!("/accounts/golden/payments/{id}"))).await?;
+        let got = world.payment("golden", &id).await?;
         assert!(got.text.contains(&sent.data), "{}: {got}", sent.key);
-        assert_eq!(stored(&world, &id).await?, before, "a retry writes nothing");
+        assert_eq!(world.details(&id).await?, before, "a retry writes nothing");
         data_of.insert(id, sent.data.clone());
     }
-    let list = world.send(Ask::get(&format!("/accounts/golden/payments?from={DAY}&to={DAY}&include=data"))).await?;
+    let list = world.get(ALL).await?;
     assert_eq!((list.payments().len(), list.body.get("unreadable")), (all.len(), None));
-    for payment in list.payments() {
-        let data: Value = serde_json::from_str(&data_of[payment["paymentId"].as_str().context("an id")?])?;
-        assert_eq!(payment["data"], data);
+    for (payment, id) in list.payments().iter().zip(list.ids()) {
+        assert_eq!(payment["data"], serde_json::from_str::<Value>(&data_of[&id])?);
     }
     // And they are sent, with the data as it came.
-    let requests = dispatched(&world).await?;
+    claim(&world).await?;
+    world.dispatch(&world.heads("golden").await?).await?;
+    let requests = world.take_requests();
     assert_eq!(requests.len(), all.len());
     for request in requests {
         let id = serde_json::from_str::<Value>(&request)?["paymentId"].as_str().context("an id")?.to_owned();
@@ -110,41 +107,15 @@ async fn details_in_every_form_are_read_from_one_table() -> Result<()> {
     Ok(())
 }
 
-/// Sweeps, and dispatches what was claimed. Returns the requests.
-async fn dispatched(world: &World) -> Result<Vec<String>> {
+async fn claim(world: &World) -> Result<()> {
     world.set_clock("2026-12-01T09:00:00Z")?;
-    world.sweep().await?;
-    let record = |(n, head): (usize, &Item)| {
-        let keys = json!({ "pk": json_of_item(head)["pk"], "sk": json_of_item(head)["sk"] });
-        json!({
-            "eventID": n.to_string(), "eventName": "MODIFY", "awsRegion": "eu-west-2",
-            "dynamodb": {
-                "ApproximateCreationDateTime": 1_796_115_600, "Keys": keys, "NewImage": json_of_item(head),
-                "SequenceNumber": format!("{}", n + 100), "SizeBytes": 1, "StreamViewType": "NEW_IMAGE",
-            },
-        })
-    };
-    let records: Vec<Value> = world.heads("golden").await?.iter().enumerate().map(record).collect();
-    // A batch that begins with poison fails, so that Lambda halves it. What can be sent is sent all the same.
-    drop(world.functions().dispatch.handle(serde_json::from_value(json!({ "Records": records }))?).await);
-    let now = chrono::DateTime::parse_from_rfc3339("2026-12-01T09:00:01Z")?.to_utc();
-    let mut requests = Vec::new();
-    loop {
-        let received = world.outside.requests.receive(10, now);
-        if received.is_empty() {
-            return Ok(requests);
-        }
-        for message in received {
-            requests.push(message.body.clone());
-            world.outside.requests.delete(&message.receipt_handle);
-        }
-    }
+    world.sweep().await
 }
 
 #[tokio::test]
 async fn what_cannot_be_decompressed_is_neither_shown_nor_sent() -> Result<()> {
     let world = World::open().await?;
-    let mut ids = Vec::new();
+    let sent = |n: usize| Sent { key: n.to_string(), data: DataKind::Prose.text(&mut Rng::with_seed(9), 3_000) };
     let damages = [
         ("SET codec = :value", Some(text("brotli"))),
         ("SET frame = :value", Some(text("a text"))),
@@ -154,29 +125,26 @@ async fn what_cannot_be_decompressed_is_neither_shown_nor_sent() -> Result<()> {
         ("REMOVE codec", None),
         ("REMOVE dataBytes", None),
     ];
-    for n in 0..=damages.len() {
-        let sent = Sent { key: n.to_string(), data: DataKind::Prose.text(&mut Rng::with_seed(9), 3_000) };
-        let reply = world.send(sent.ask()?).await?;
-        ids.push((sent, reply.field("paymentId").to_owned()));
-    }
-    for ((_, id), (expression, value)) in ids.iter().zip(&damages) {
-        let values: Vec<_> = value.iter().map(|value| (":value", value.clone())).collect();
-        world.update_details(id, expression, &values).await?;
-    }
-    let (_, whole) = ids.last().context("one is whole")?.clone();
-    for (sent, id) in &ids[..damages.len()] {
+    let mut damaged = BTreeSet::new();
+    for (n, (expression, value)) in damages.into_iter().enumerate() {
+        let id = world.send(sent(n).ask()?).await?.field("paymentId").to_owned();
+        let values: Vec<_> = value.into_iter().map(|value| (":value", value)).collect();
+        world.update_details(&id, expression, &values).await?;
         let got = world.send(Ask::get(&format!("/accounts/golden/payments/{id}"))).await?;
-        let again = world.send(sent.ask()?).await?;
-        assert_eq!((got.status, again.status), (500, 500), "{got} {again}");
+        let again = world.send(sent(n).ask()?).await?;
+        assert_eq!((got.status, again.status), (500, 500), "{expression}: {got} {again}");
+        damaged.insert(id);
     }
-    let list = world.send(Ask::get(&format!("/accounts/golden/payments?from={DAY}&to={DAY}&include=data"))).await?;
-    let unreadable: BTreeSet<&str> =
-        list.body["unreadable"]["paymentIds"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    assert_eq!(unreadable, ids[..damages.len()].iter().map(|(_, id)| id.as_str()).collect());
-    assert_eq!(list.payments().iter().map(|it| it["paymentId"].as_str()).collect::<Vec<_>>(), [Some(&*whole)]);
-    let requests = dispatched(&world).await?;
-    assert_eq!(requests.len(), 1);
-    assert!(requests[0].contains(&whole));
-    assert_eq!(world.metric("PoisonRecords")?, u64::try_from(damages.len())?);
+    let whole = world.send(sent(damaged.len()).ask()?).await?.field("paymentId").to_owned();
+    let list = world.get(ALL).await?;
+    let unreadable = list.body["unreadable"]["paymentIds"].as_array().into_iter().flatten();
+    assert_eq!(unreadable.filter_map(|id| id.as_str().map(str::to_owned)).collect::<BTreeSet<_>>(), damaged);
+    assert_eq!(list.ids(), [whole.as_str()]);
+    claim(&world).await?;
+    // A batch that begins with poison fails, so that Lambda halves it. What can be sent is sent all the same.
+    drop(world.dispatch(&world.heads("golden").await?).await);
+    let requests = world.take_requests();
+    assert!(requests.len() == 1 && requests[0].contains(&whole), "{requests:?}");
+    assert_eq!(world.metric("PoisonRecords")?, u64::try_from(damaged.len())?);
     Ok(())
 }

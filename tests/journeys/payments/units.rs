@@ -1,48 +1,23 @@
 //! The cost of a payment, to the unit.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
 use payments_machine::payload::DataKind;
 use payments_store::item_bytes;
+use payments_tests::orders::{entry, order_with};
+use payments_tests::tables::units;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
-fn row(operation: &str, place: &str, units: u64) -> ((String, String), u64) {
-    ((operation.to_owned(), place.to_owned()), units)
-}
-
-fn payment(data_bytes: usize) -> Value {
-    payment_of(DataKind::Incompressible, data_bytes)
-}
-
-fn payment_of(kind: DataKind, data_bytes: usize) -> Value {
-    let data = kind.value(&mut Rng::with_seed(1), data_bytes);
-    json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": "2026-12-01", "data": data })
+fn payment(kind: DataKind, data_bytes: usize) -> Value {
+    order_with("2026-12-01", json!({ "data": kind.value(&mut Rng::with_seed(1), data_bytes) }))
 }
 
 /// Returns how much data of a kind makes a payment exactly as large as allowed. The API itself says so.
 async fn largest_data(world: &World, kind: DataKind) -> Result<usize> {
-    let refused = world.send(Ask::create("tenant", "size", &payment_of(kind, 10_000))).await?;
-    assert_eq!((refused.status, refused.problem()), (413, "payment-too-large"), "{refused}");
-    let excess = refused.body["excessBytes"].as_u64().context("no excessBytes")?;
-    Ok(10_000 - usize::try_from(excess)?)
-}
-
-#[tokio::test]
-async fn creating_the_largest_payment_costs_ten_units() -> Result<()> {
-    let world = World::open().await?;
-    let largest = largest_data(&world, DataKind::Incompressible).await?;
-    let over = world.send(Ask::create("tenant", "size", &payment(largest + 1))).await?;
-    assert_eq!((over.status, &over.body["excessBytes"]), (413, &json!(1)), "{over}");
-    drop(world.recorder.take_capacity_use());
-
-    let put = world.send(Ask::create("tenant", "size", &payment(largest))).await?;
-    assert_eq!(put.status, 201, "{put}");
-    let spent = [row("PutItem", "history", 8), row("PutItem", "payments", 1), row("PutItem", "payments/due", 1)];
-    assert_eq!(world.take_units(), BTreeMap::from(spent));
-    Ok(())
+    let ask = Ask::create("tenant", "size", &payment(kind, 10_000));
+    let refused = world.refused(ask, 413, "payment-too-large").await?;
+    Ok(10_000 - usize::try_from(refused.body["excessBytes"].as_u64().context("no excessBytes")?)?)
 }
 
 /// The units of details as they came, at 0.2, 2 and 4 KB of data and for the largest payment.
@@ -58,28 +33,25 @@ const DETAILS: [(DataKind, [u64; 4]); 6] = [
     (DataKind::Incompressible, AS_IT_CAME),
 ];
 
+/// A create is two writes and no read.
 #[tokio::test]
 async fn details_cost_what_their_data_takes_and_never_more_than_as_it_came() -> Result<()> {
     let world = World::open().await?;
     let largest = largest_data(&world, DataKind::Incompressible).await?;
+    let over = Ask::create("tenant", "size", &payment(DataKind::Incompressible, largest + 1));
+    assert_eq!(world.refused(over, 413, "payment-too-large").await?.body["excessBytes"], 1);
     for kind in [DataKind::Structured, DataKind::Dense, DataKind::Prose, DataKind::Base64] {
-        assert_eq!(
-            largest_data(&world, kind).await?,
-            largest,
-            "{kind:?}: no answer depends on how well data compresses"
-        );
+        let same = largest_data(&world, kind).await?;
+        assert_eq!(same, largest, "{kind:?}: no answer depends on how well data compresses");
     }
     let sizes = [200, 2_048, 4_096, largest];
-    for (kind, units) in DETAILS {
-        for ((bytes, details), as_it_came) in sizes.into_iter().zip(units).zip(AS_IT_CAME) {
+    for (kind, cost) in DETAILS {
+        for ((bytes, details), as_it_came) in sizes.into_iter().zip(cost).zip(AS_IT_CAME) {
             assert!(details <= as_it_came, "{kind:?}, {bytes}");
-            drop(world.recorder.take_capacity_use());
-            let ask = Ask::create("tenant", &format!("{}-{bytes}", kind.name()), &payment_of(kind, bytes));
-            let put = world.send(ask).await?;
-            assert_eq!(put.status, 201, "{put}");
-            let spent =
-                [row("PutItem", "history", details), row("PutItem", "payments", 1), row("PutItem", "payments/due", 1)];
-            assert_eq!(world.take_units(), BTreeMap::from(spent), "{kind:?}, {bytes}");
+            world.forget();
+            world.create("tenant", &format!("{}-{bytes}", kind.name()), &payment(kind, bytes)).await?;
+            let spent = [("history", details), ("payments", 1), ("payments/due", 1)];
+            assert_eq!(world.take_units(), units("PutItem", spent), "{kind:?}, {bytes}");
         }
     }
     Ok(())
@@ -88,30 +60,26 @@ async fn details_cost_what_their_data_takes_and_never_more_than_as_it_came() -> 
 #[tokio::test]
 async fn a_cancel_costs_three_units() -> Result<()> {
     let world = World::open().await?;
-    let put = world.send(Ask::create("tenant", "rent", &payment(7_000))).await?;
-    drop(world.recorder.take_capacity_use());
-    world.send(Ask::cancel("tenant", put.field("paymentId"))).await?;
-    let writes: BTreeMap<_, _> = world.take_units().into_iter().filter(|((op, _), _)| op == "UpdateItem").collect();
-    assert_eq!(writes, BTreeMap::from([row("UpdateItem", "payments", 1), row("UpdateItem", "payments/due", 2)]));
+    let id = world.create("tenant", "rent", &payment(DataKind::Incompressible, 7_000)).await?;
+    world.forget();
+    world.cancel("tenant", &id).await?;
+    assert_eq!(world.take_write_units(), units("UpdateItem", [("payments", 1), ("payments/due", 2)]));
     Ok(())
 }
 
 #[tokio::test]
 async fn listing_a_hundred_payments_costs_what_their_heads_cost() -> Result<()> {
     let world = World::open().await?;
-    for n in 0..100 {
-        let put = world.send(Ask::create("tenant", &format!("rent-{n}"), &payment(7_500))).await?;
-        assert_eq!(put.status, 201, "{put}");
-    }
+    let order = payment(DataKind::Incompressible, 7_500);
+    world.create_all((0..100).map(|n| entry("tenant", n, order.clone()))).await?;
     let heads: usize = world.heads("tenant").await?.iter().map(item_bytes).sum();
-    drop((world.recorder.take_capacity_use(), world.recorder.take_operations()));
+    world.forget();
 
-    let list = world.send(Ask::get("/accounts/tenant/payments?limit=100")).await?;
-    assert_eq!(list.payments().len(), 100);
+    assert_eq!(world.get("/accounts/tenant/payments?limit=100").await?.payments().len(), 100);
     // The index of moved payments is asked, too. None has moved.
     assert_eq!(world.recorder.take_operations(), ["Query", "Query"]);
     let read = u64::try_from(heads.div_ceil(4_096))?;
-    assert_eq!(world.take_units(), BTreeMap::from([row("Query", "payments", read), row("Query", "payments/moved", 0)]));
+    assert_eq!(world.take_units(), units("Query", [("payments", read), ("payments/moved", 0)]));
     assert!(read <= 25, "a hundred heads of at most 1 KB: {read}");
     Ok(())
 }
