@@ -1,4 +1,4 @@
-//! Requests of every form: their order of faults, their characters and sizes, and what a failing DynamoDB makes of them.
+//! Requests of every form: the order of their faults, their characters and sizes, and how a failing DynamoDB answers.
 
 mod bodies;
 mod characters;
