@@ -8,21 +8,16 @@ mod stale_index;
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use insta::assert_snapshot;
-use payments_bank::Functions;
-use payments_boot::Lookup;
 use payments_machine::{Fate, Recorder};
-use payments_model::MAX_AMOUNT_MINOR;
 use payments_tests::World;
 use payments_tests::tables::Units;
 use serde_json::{Value, json};
 
-use settlements::{
-    Bill, files, invoke, many, measured, published, reported_ids, rows, run, settle, settled, unreported,
-};
+use settlements::{Bill, files, invoke, many, measured, reported_ids, run, settle, settled, unreported};
 
 /// Three settlements of two payees, in two statuses and two currencies.
 const BILLS: [Bill; 3] = [
@@ -115,19 +110,6 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_empty_run_writes_nothing() -> Result<()> {
-    let world = World::open().await?;
-    world.create("tenant", "rent", &settlements::body(&BILLS[0], "2026-12-01")).await?;
-    drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
-    let answer = run(&world).await?;
-    assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(0), &json!(false)), "{answer}");
-    assert_eq!(files(&world).await?.len(), 0);
-    let operations = world.recorder.take_operations();
-    assert!(operations.iter().all(|operation| operation == "GetItem" || operation == "Query"), "{operations:?}");
-    Ok(())
-}
-
-#[tokio::test]
 async fn the_cost_of_a_run_depends_on_unreported_payments_only() -> Result<()> {
     let world = World::open().await?;
     let calls = async || {
@@ -151,28 +133,6 @@ async fn the_cost_of_a_run_depends_on_unreported_payments_only() -> Result<()> {
 }
 
 #[tokio::test]
-async fn later_reports_hold_only_new_settlements() -> Result<()> {
-    let world = World::open().await?;
-    let first = settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
-    run(&world).await?;
-    let before = files(&world).await?;
-    let more = [Bill { account: "tenant-3", outcome: Ok("TX-3"), ..BILLS[0] }];
-    let second = settled(&world, "2026-11-20T10:40:00Z", &more).await?;
-    let answer = run(&world).await?;
-    assert_eq!((&answer["reported"], &answer["drained"]), (&json!(1), &json!(1)), "{answer}");
-    let after = files(&world).await?;
-    assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)), "what is published stays");
-    let by_report: Vec<Vec<String>> =
-        published(&world).await?.iter().map(|(_, csv)| rows(csv)).collect::<Result<_>>()?;
-    let by_report: Vec<BTreeSet<String>> = by_report.into_iter().map(|ids| ids.into_iter().collect()).collect();
-    assert_eq!(by_report, [first.into_iter().collect(), second.into_iter().collect()]);
-    // The third run has nothing to report.
-    assert_eq!(run(&world).await?["runsCommitted"], 0);
-    assert_eq!(files(&world).await?, after);
-    Ok(())
-}
-
-#[tokio::test]
 async fn only_settled_payments_are_reported() -> Result<()> {
     let world = World::open().await?;
     let cancelled = world.create("tenant", "rent", &settlements::body(&BILLS[0], "2026-12-01")).await?;
@@ -184,127 +144,6 @@ async fn only_settled_payments_are_reported() -> Result<()> {
     let settled = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
     run(&world).await?;
     assert_eq!(reported_ids(&world).await?, settled);
-    Ok(())
-}
-
-#[tokio::test]
-async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
-    let world = World::open().await?;
-    let reasons = [
-        "no, not now",
-        "\"closed\"",
-        "line one\nline two\r\nline three",
-        "=HYPERLINK(\"x\")",
-        "Kontoinhaber verstorben – 口座 ✝",
-        " padded ",
-        "",
-    ];
-    let bill = |reason| Bill { outcome: Err(reason), ..BILLS[0] };
-    let bills: Vec<Bill> = reasons.into_iter().map(bill).collect();
-    settled(&world, "2026-11-20T09:20:00Z", &bills).await?;
-    run(&world).await?;
-    let csv = published(&world).await?.remove(0).1;
-    // Only what needs quotes is quoted; every line ends in CRLF.
-    assert!(csv.ends_with("Z,\r\n"), "{csv}");
-    assert!(csv.contains(r#",,AM04,"no, not now",2026"#), "{csv}");
-    assert!(csv.contains(r#",,AM04,"""closed""",2026"#), "{csv}");
-    assert!(csv.contains(r#",,AM04,"=HYPERLINK(""x"")",2026"#), "{csv}");
-    assert!(csv.contains(",,AM04,\"line one\nline two\r\nline three\",2026"), "{csv}");
-    assert!(csv.contains(",,AM04,Kontoinhaber verstorben – 口座 ✝,2026"), "{csv}");
-    assert!(csv.contains(",,AM04, padded ,2026") && csv.contains(",,AM04,,2026"), "{csv}");
-    // A reader gets the reasons back.
-    let mut reader = csv::Reader::from_reader(csv.as_bytes());
-    let read: BTreeSet<String> = reader.records().map(|row| Ok(row?[10].to_owned())).collect::<Result<_>>()?;
-    assert_eq!(read, reasons.into_iter().map(str::to_owned).collect());
-    Ok(())
-}
-
-#[tokio::test]
-async fn sums_are_exact_beyond_the_largest_amount() -> Result<()> {
-    let world = World::open().await?;
-    let bill = Bill { amount: MAX_AMOUNT_MINOR, ..BILLS[0] };
-    settled(&world, "2026-11-20T09:20:00Z", &[bill, bill, bill]).await?;
-    run(&world).await?;
-    let files = files(&world).await?;
-    let (_, summary) =
-        files.iter().find(|(name, _)| name.starts_with("reports/") && name.ends_with(".json")).context("a summary")?;
-    let want = format!("\"sumMinor\": {}", 3 * MAX_AMOUNT_MINOR);
-    assert!(String::from_utf8(summary.clone())?.contains(&want), "{}", String::from_utf8_lossy(summary));
-    Ok(())
-}
-
-#[tokio::test]
-async fn rows_are_ordered_by_settlement() -> Result<()> {
-    let world = World::open().await?;
-    let mut all = Vec::new();
-    for minute in [50, 10, 30] {
-        all.extend(many(&world, &format!("2026-11-20T09:{minute}:00Z"), 30, minute).await?);
-    }
-    run(&world).await?;
-    let csv = published(&world).await?.remove(0).1;
-    let mut reader = csv::Reader::from_reader(csv.as_bytes());
-    let keys: Vec<(String, String)> =
-        reader.records().map(|row| row.map(|row| (row[11].to_owned(), row[0].to_owned()))).collect::<Result<_, _>>()?;
-    assert!(keys.is_sorted(), "{keys:?}");
-    assert_eq!(keys.len(), all.len());
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
-    let world = World::open().await?;
-    // They are in ten shards, thirty in each; with a thousand shards a page holds twenty.
-    let all = many(&world, "2026-11-20T09:20:00Z", 300, 0).await?;
-    let get = |name: &str| match name {
-        "READ_SHARDS" => Some("1000".to_owned()),
-        _ => world.environment.get(name),
-    };
-    let dependencies = world.dependencies_over(&world.recorder).await;
-    let functions = Functions::new(&Lookup::new(&get), |_| Ok(dependencies.clone()))?;
-    drop(world.recorder.take_operations());
-    let answer = invoke(&functions, "wide", settlements::END_OF_TIME).await.map_err(anyhow::Error::msg)?;
-    assert_eq!((&answer["reported"], &answer["moreWaits"]), (&json!(300), &json!(false)), "{answer}");
-    assert_eq!(reported_ids(&world).await?, all);
-    let queries = world.recorder.take_operations().iter().filter(|operation| *operation == "Query").count();
-    assert!((1_010..1_040).contains(&queries), "{queries}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_backlog_is_committed_in_bounded_pieces() -> Result<()> {
-    let world = World::with(|environment| environment.max_report_rows = 70).await?;
-    let all = many(&world, "2026-11-20T09:20:00Z", 245, 0).await?;
-    let answer = run(&world).await?;
-    assert_eq!(
-        (&answer["runsCommitted"], &answer["reported"], &answer["drained"], &answer["moreWaits"]),
-        (&json!(4), &json!(245), &json!(245), &json!(false)),
-        "{answer}"
-    );
-    assert_eq!(reported_ids(&world).await?, all);
-    let lengths: Vec<usize> =
-        published(&world).await?.iter().map(|(_, csv)| Ok(rows(csv)?.len())).collect::<Result<_>>()?;
-    assert_eq!(lengths, [70, 70, 70, 35]);
-    assert_eq!(unreported(&world).await?, BTreeSet::new());
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_run_that_reports_everything_says_that_nothing_waits() -> Result<()> {
-    let world = World::with(|environment| environment.max_report_rows = 20).await?;
-    many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
-    let answer = run(&world).await?;
-    assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(2), &json!(false)), "{answer}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_run_without_time_leaves_everything_to_the_next() -> Result<()> {
-    let world = World::open().await?;
-    let all = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
-    let answer = invoke(world.functions(), "late", "2026-11-20T09:20:00Z").await.map_err(anyhow::Error::msg)?;
-    assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(0), &json!(true)), "{answer}");
-    assert_eq!(files(&world).await?.len(), 0);
-    assert_eq!(run(&world).await?["reported"], all.len());
     Ok(())
 }
 
