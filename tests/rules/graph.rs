@@ -15,7 +15,7 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("shared", &["shared"]),
     ("functions", &["shared"]),
     ("machine", &["machine", "shared", "clients"]),
-    ("restore", &["functions", "shared"]),
+    ("restore", &["shared"]),
     ("bank", &["functions", "machine", "shared"]),
     ("local", &["bank", "machine", "shared", "clients"]),
 ];

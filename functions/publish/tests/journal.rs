@@ -7,10 +7,11 @@ use chrono::TimeDelta;
 use futures::TryStreamExt as _;
 use lambda_runtime::LambdaEvent;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode};
+use payments_files::JournalObject;
 use payments_machine::given::Given;
 use payments_store::{LogHead, LogPosition};
 use publish::webhook::Sender;
-use publish::{JournalObject, Publish, PublishOutcome, Request, Webhooks};
+use publish::{Publish, PublishOutcome, Request, Webhooks};
 use serde_json::{Value, json};
 
 const JOURNAL: &str = "journal";
