@@ -180,8 +180,7 @@ impl Run<'_> {
         };
         tracing::warn!(endpoint = %endpoint.id, message, kind = end.kind, status = end.status, "a webhook was not accepted");
         let accepted = round.accepted(&answers.accepted);
-        let some = accepted.as_ref().is_some_and(|accepted| accepted.events > 0);
-        let (mut progress, gives_up) = backoff::failed(&state.progress, some, asked, now);
+        let (mut progress, gives_up) = backoff::failed(&state.progress, asked, now);
         progress.remember(delivery(message, &end));
         let is_gone = end.kind == "gone";
         progress.last_error = Some(DeliveryError { at: now, outcome: end });
