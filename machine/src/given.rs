@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use chrono::{DateTime, TimeDelta, Utc};
 use lambda_runtime::{Context, LambdaEvent};
-use payments_boot::{Clock, Lookup};
+use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
     AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
     Status,
@@ -59,6 +59,16 @@ impl Given {
     /// Reads a function's configuration.
     pub fn config<Config>(&self, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
         read(&Lookup::new(&|name| self.stack.environment.get(name)))
+    }
+
+    /// Creates a function that works with the tables alone, with its configuration.
+    pub fn function<Config, F>(
+        &self,
+        read: impl FnOnce(&Lookup<'_>) -> Result<Config, ConfigError>,
+        new: impl FnOnce(Config, Store, Clock, Metrics) -> F,
+    ) -> Result<F> {
+        let Stack { clock, metrics, .. } = &self.stack;
+        Ok(new(self.config(read)?, self.store.clone(), clock.clone(), metrics.clone()))
     }
 
     /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.
