@@ -1,9 +1,9 @@
 //! The journal has every event of the log once and in its order, whatever ends a run and whoever else writes.
 
 use aws_sdk_dynamodb::Client;
+use payments_lab::laws::journal::journaled;
 use payments_machine::interceptor::Fate;
 use payments_machine::{Function, Handlers as _};
-use payments_month::journal::journaled;
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;
 use payments_tests::tables::{NO_DEADLINE, context};

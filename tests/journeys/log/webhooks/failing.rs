@@ -3,7 +3,7 @@
 use payments_store::DisabledBy;
 
 use payments_boot::{WebhookMaster, WebhookMasterError};
-use payments_month::journal::journaled;
+use payments_lab::laws::journal::journaled;
 use payments_tests::Bus;
 
 use super::*;
