@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use payments_machine::layers::attributes::{Key, key_of};
 use payments_model::UtcSecond;
-use payments_month::attributes::{Key, key_of};
 use payments_month::consumer::Consumer;
 use payments_month::counters::{self, Numbers};
 use payments_month::laws::Tables;

@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
-use payments_delivery::StreamSettings;
+use payments_machine::layers::lag::Changes;
+use payments_machine::layers::sqs::Sqs;
+use payments_machine::layers::weaken::Weakness;
 use payments_machine::transaction_service::TransactionService;
 use payments_machine::{Direct, Queues};
 use payments_model::{BusinessZone, ShardCount};
@@ -16,7 +18,6 @@ use crate::alarms::Alarms;
 use crate::attributes::text;
 use crate::broken::Broken;
 use crate::by_hand_log::ByHand;
-use crate::changes::{Changes, EngineStream};
 use crate::consumer::Consumer;
 use crate::faults::{FaultKind, Faults};
 use crate::intent::Intent;
@@ -27,11 +28,9 @@ use crate::network::Network;
 use crate::outages::Outage;
 use crate::random::Seed;
 use crate::receivers::Receivers;
-use crate::requests::RequestQueue;
 use crate::stream::Stream;
 use crate::switches::Switches;
 use crate::time::Time;
-use crate::weakness::Weakness;
 use crate::zone::Zone;
 
 /// The bank.
@@ -48,10 +47,9 @@ pub(crate) struct Bank {
     pub(crate) network: Network,
     pub(crate) engine: Direct,
     pub(crate) changes: Changes,
-    pub(crate) engine_stream: EngineStream,
     pub(crate) stream: Stream,
     pub(crate) queues: Queues,
-    pub(crate) requests: RequestQueue,
+    pub(crate) requests: Sqs,
     pub(crate) switches: Switches,
     pub(crate) weakness: Option<Weakness>,
     pub(crate) broken: Broken,
@@ -188,19 +186,11 @@ impl Bank {
         self.state().complaints.push(format!("{}: {complaint}", self.time.now()));
     }
 
-    /// Returns the settings of the mapping of `stream-aggregator`, as this month has them.
-    pub(crate) fn weakened(&self, settings: StreamSettings) -> StreamSettings {
-        match self.weakness {
-            Some(weakness) => weakness.weaken_aggregator(settings),
-            None => settings,
-        }
-    }
-
     /// Lets the transaction service work, which now and then contradicts itself.
     pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
         let mut state = self.state();
         state.service.step(now);
-        let new = self.requests.from(state.drawn);
+        let new = self.requests.sent()[state.drawn..].to_vec();
         state.drawn += new.len();
         for request in new {
             if self.faults.draw(FaultKind::Contradiction, 6) {

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use crate::attributes::{Key, key_of, number, text};
 use crate::bank::Bank;
 use crate::by_hand_log::ByHand;
-use crate::changes::Change;
 use crate::files::Published;
 use crate::intent::Intent;
 use crate::later;
@@ -19,8 +18,9 @@ use crate::laws::steps;
 use crate::laws::{self, CLOCKS_AGREE, Pending, Tables, due_of, id_of, is_of_head, is_settled};
 use crate::redated;
 use crate::reports;
-use crate::requests::Sent;
 use crate::zone::Zone;
+use payments_machine::layers::lag::Change;
+use payments_machine::layers::sqs::Sent;
 
 /// How long a request may be under way from the last look at its head until the queue has it.
 const LONGEST_SEND: TimeDelta = TimeDelta::minutes(2);
@@ -87,9 +87,9 @@ impl Checker {
 
     /// Checks the changes and the requests since the last time, and the tables.
     pub(crate) fn check(&mut self, bank: &Bank) -> Result<Tables> {
-        let sent = bank.requests.from(self.requests);
+        let sent = bank.requests.sent()[self.requests..].to_vec();
         self.requests += sent.len();
-        for Sent { at, request } in &sent {
+        for Sent { at, request, .. } in &sent {
             self.sent.entry(request["paymentId"].as_str().unwrap_or_default().to_owned()).or_insert(*at);
         }
         let (by_hand, asked) = {
@@ -162,7 +162,7 @@ impl Checker {
 
     /// Each request was pending at that attempt before it was sent, and has the content that was in force when it was claimed.
     fn check_requests(&mut self, sent: &[Sent], intents: &[Intent]) {
-        for Sent { at, request } in sent {
+        for Sent { at, request, .. } in sent {
             let Some(intent) = intents.iter().find(|intent| intent.has_amount(&request["amountMinor"])) else {
                 self.complain(*at, &format!("a request that nobody asked for: {request}"));
                 continue;

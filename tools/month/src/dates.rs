@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::attributes::{Key, number, text};
 use crate::bank::Bank;
-use crate::changes::Change;
 use crate::counters::{self, Numbers};
 use crate::lag;
 use crate::laws::{due_of, id_of, is_of_head};
+use payments_machine::layers::lag::Change;
 
 /// How much longer than an index stands still a payment must have been as it is, so that its list shows it so.
 const STILL: TimeDelta = TimeDelta::minutes(1);

@@ -16,9 +16,9 @@ use crate::laws::steps::check_segment;
 use crate::laws::{Tables, id_of};
 use crate::network::LOG;
 use crate::outages::Outage;
-use crate::requests::Sent;
 use crate::time::pause;
 use crate::triggers::{context, until};
+use payments_machine::layers::sqs::Sent;
 
 /// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
@@ -80,7 +80,7 @@ pub(crate) fn check_log(bank: &Bank, checker: &mut Checker) -> Result<()> {
 /// Without faults each payment that is claimed is sent once.
 pub(crate) fn check_requests(bank: &Bank, checker: &mut Checker) {
     let mut sent = BTreeSet::new();
-    for Sent { at, request } in bank.requests.from(0) {
+    for Sent { at, request, .. } in bank.requests.sent().clone() {
         if !sent.insert(request["paymentId"].to_string()) {
             checker.violations.insert(format!("{at}: nothing had failed, and a payment is sent again: {request}"));
         }

@@ -6,9 +6,9 @@ use chrono::SecondsFormat;
 use serde_json::Value;
 
 use crate::attributes::{number, text};
-use crate::changes::Change;
 use crate::laws::steps::told_at;
 use crate::laws::{id_of, is_of_head};
+use payments_machine::layers::lag::Change;
 
 /// Checks the events of versions, but those by which a restore says what there is. Returns what is wrong.
 pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {

@@ -20,7 +20,7 @@ use crate::broken::{Broken, Part};
 use crate::faults::{FaultKind, Faults};
 use crate::switches::Switches;
 use crate::time::pause;
-use crate::weakness::Weakness;
+use payments_machine::layers::weaken::Weakness;
 
 /// The store.
 pub(crate) struct Files {
@@ -100,7 +100,8 @@ impl fmt::Display for Files {
 #[async_trait]
 impl ObjectStore for Files {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> object_store::Result<PutResult> {
-        if self.weakness.is_some_and(|weakness| weakness.loses(path.as_ref())) {
+        let file = path.as_ref();
+        if self.weakness == Some(Weakness::LostFile) && file.starts_with("journal/") && file.ends_with("3.jsonl.gz") {
             return Ok(PutResult { e_tag: None, version: None, extensions: Extensions::default() });
         }
         self.carry(self.inner.put_opts(path, payload, options)).await

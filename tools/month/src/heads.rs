@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::attributes::{Key, text};
 
+pub use crate::attributes::is_of_head;
+
 /// What is in both tables.
 #[derive(Debug, Default)]
 pub struct Tables {
@@ -21,12 +23,6 @@ impl Tables {
     pub fn heads(&self) -> BTreeMap<&Key, &Value> {
         self.history.iter().chain(&self.hot).filter(|((pk, _), _)| is_of_head(pk)).collect()
     }
-}
-
-/// Whether a partition key is that of heads.
-#[must_use]
-pub fn is_of_head(pk: &str) -> bool {
-    pk.starts_with("ACCT#")
 }
 
 /// Returns the payment's id from its head's sort key.

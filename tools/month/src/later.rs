@@ -41,11 +41,6 @@ pub(crate) fn add(function: &str, input: &mut Value) -> bool {
     true
 }
 
-/// Removes the attributes, as a copy does of what its version knows.
-pub(crate) fn forget(item: &mut Value) {
-    item.as_object_mut().into_iter().for_each(|item| item.retain(|name, _| !NAMES.contains(&name.as_str())));
-}
-
 /// Checks that all heads and details have the attributes. Returns what is wrong.
 pub(crate) fn check(tables: &Tables) -> Vec<String> {
     let wrong = |((pk, sk), item): (&Key, &Value)| {
@@ -82,7 +77,7 @@ mod tests {
             let tables = |item: &Value| Tables { hot: [(key.clone(), item.clone())].into(), ..Tables::default() };
             let is_checked = !pk.starts_with("AUDIT");
             assert_eq!(check(&tables(&input["Item"])).len(), usize::from(is_checked && !is_new), "{function} {pk}");
-            forget(&mut input["Item"]);
+            input["Item"].as_object_mut().unwrap().retain(|name, _| !name.starts_with("later"));
             assert_eq!(check(&tables(&input["Item"])).len(), usize::from(is_checked), "{function} {pk}");
         }
     }

@@ -14,6 +14,7 @@ use crate::attributes::{Key, number, text};
 use crate::intent::Intent;
 
 mod amended;
+pub mod calls;
 pub(crate) mod steps;
 
 pub use crate::heads::{Tables, due_of, id_of, is_of_head, is_settled};

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_machine::recorder::write_units;
+use payments_machine::layers::record::write_units;
 use payments_model::BusinessZone;
 use serde::Serialize;
 use tokio::task::{LocalSet, spawn_local};
@@ -23,12 +23,12 @@ use crate::outages::Outage;
 use crate::random::Seed;
 use crate::settings::Settings;
 use crate::time::pause;
-use crate::trace::Trace;
 use crate::triggers;
 use crate::world::build;
 use crate::{
     amendments, clients, ending, expiry, hostile, journal, minutes, readers, redates, restores, story, webhooks,
 };
+use payments_machine::layers::trace::Trace;
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -189,9 +189,9 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         faults: bank.faults.counts(),
         amendments: state.amendments.clone(),
         troubles: state.troubles.len(),
-        requests: bank.requests.count(),
+        requests: bank.requests.sent().len(),
         lists: state.lists,
-        calls: bank.network.calls(),
+        calls: trace.calls(),
         write_units: write_units(&bank.network.used()),
         days: state.days,
         story,

@@ -1,11 +1,11 @@
 //! What a recount says: a date has drifted only if its counters are wrong.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_machine::layers::lag::Change;
 use serde_json::Value;
 
 use crate::attributes::text;
 use crate::bank::Bank;
-use crate::changes::Change;
 use crate::checker;
 use crate::counters::{self, Numbers};
 use crate::lag;

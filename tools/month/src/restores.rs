@@ -147,7 +147,7 @@ impl Operator<'_> {
         bank.state().by_hand.restored = Some(first..bank.changes.log().len());
         restored::check(bank, &loss)?;
 
-        let stream = bank.stream.renew(bank.time.now())?;
+        let stream = bank.stream.renew()?;
         let restored =
             Restored { stream, tables_to: Some(to), log_to: loss.log.as_ref().and_then(LogLoss::restored_to) };
         let (store, now) = (bank.lambda.operator(), || UtcSecond::of(bank.time.now()).unwrap_or(to));
@@ -247,7 +247,7 @@ impl Operator<'_> {
         for (key, item) in at_t {
             set(self.bank, "payments", &key, item.as_ref())?;
         }
-        self.bank.engine_stream.follow(self.bank.time.now())?;
+        self.bank.changes.follow()?;
         let Some(history) = history else { return Ok(()) };
         for key in tables(self.bank)?.history.keys().chain(history.keys()).collect::<BTreeSet<_>>() {
             set(self.bank, "payment-history", key, history.get(key))?;

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
+use payments_machine::layers::weaken::Weakness;
 use serde::{Deserialize, Serialize};
 
 use crate::faults::FaultKind;
 use crate::month::play;
 use crate::settings::Settings;
 use crate::shrink::{shape, shrink};
-use crate::weakness::Weakness;
 
 /// The most seeds that a weakness may need.
 pub const SEEDS: u64 = 20;

@@ -9,7 +9,7 @@ use payments_model::BusinessZone;
 use crate::faults::FaultKind;
 use crate::outages::Outage;
 use crate::restores::FAULTY;
-use crate::weakness::Weakness;
+use payments_machine::layers::weaken::Weakness;
 
 /// What is played.
 #[derive(Debug, Clone)]
@@ -70,8 +70,8 @@ impl Settings {
         }
         environment.dispatch_attempts = self.dispatch_attempts();
         environment.machine_clients = [DEVELOPMENT_CLIENT, FAULTY].join(",");
-        if let Some(weakness) = self.weakness {
-            weakness.weaken_environment(environment);
+        if self.weakness == Some(Weakness::EndlessRedrive) {
+            environment.dispatch_attempts = 16;
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
             lines.push((change.at, shown(change.before.as_ref(), change.after.as_ref())));
         }
     }
-    for sent in bank.requests.from(0) {
+    for sent in bank.requests.sent().clone() {
         if intent.has_amount(&sent.request["amountMinor"]) {
             lines.push((
                 sent.at,

@@ -80,7 +80,7 @@ fn unsendable(bank: &Bank) -> Vec<(usize, Value)> {
 fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
     let id = id_of(text(head, "sk"));
     let (amount, currency) = (number(head, "amountMinor"), text(head, "currency"));
-    let is_known = bank.requests.from(0).iter().any(|sent| sent.request["paymentId"] == id);
+    let is_known = bank.requests.sent().clone().iter().any(|sent| sent.request["paymentId"] == id);
     let mut state = bank.state();
     let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
     let result = match settlement {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use payments_machine::layers::weaken::take_out::remove;
 use serde_json::Value;
 
 use crate::attributes::{Key, number, text};
 use crate::closed_dates::REDATE;
 use crate::heads::{Tables, due_of, is_settled};
 use crate::intent::Intent;
-use crate::weakening::remove;
 
 /// The attributes that an amendment can change.
 const CHANGING: [&str; 10] = [

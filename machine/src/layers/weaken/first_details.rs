@@ -1,9 +1,9 @@
 //! A `dispatch` that sends a payment's first details, as a weakness, and not those that its head names.
 
-use payments_machine::Direct;
 use serde_json::{Value, json};
 
-use crate::attributes::{number, text};
+use crate::engine::Direct;
+use crate::layers::attributes::{number, text};
 
 /// Lets the requests of a batch say what the payments' first details say, but for their data.
 pub(crate) fn send(engine: &Direct, input: &mut Value) {

@@ -22,3 +22,9 @@ pub fn text<'v>(item: &'v Value, name: &str) -> &'v str {
 pub fn number(item: &Value, name: &str) -> u64 {
     item[name]["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
+
+/// Whether a partition key is that of heads.
+#[must_use]
+pub fn is_of_head(pk: &str) -> bool {
+    pk.starts_with("ACCT#")
+}
