@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
+use payments_lab::Weakness;
+use payments_lab::laws::calls::Complaints;
 use payments_machine::layers::fault::{Fault, Process};
 use payments_machine::layers::lag::{self, Changes};
 use payments_machine::layers::random::Seed;
@@ -15,8 +17,6 @@ use payments_machine::layers::sqs::{Sent, Sqs};
 use payments_machine::layers::weaken::Weaken;
 use payments_machine::layers::{Answer, Next};
 use payments_machine::{Call, Fate, Layers, Recorder, Time};
-use payments_month::Weakness;
-use payments_month::laws::calls::Complaints;
 use payments_queue::Queue;
 use payments_tests::World;
 

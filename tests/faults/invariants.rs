@@ -6,10 +6,11 @@ use anyhow::Result;
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
+use payments_lab::facts::heads::Tables;
+use payments_lab::facts::intent::Intent;
+use payments_lab::laws::{self, Pending};
 use payments_machine::layers::attributes::{key_of, number};
 use payments_machine::layers::sqs::Sent;
-use payments_month::intent::Intent;
-use payments_month::laws::{self, Pending, Tables};
 
 use crate::fixture::Fixture;
 use crate::transaction_service::settlement_of;

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
+use payments_machine::layers::attributes::is_of_head;
 use payments_machine::layers::lag::{Changes, Past, Read};
 use payments_machine::layers::random::Seed;
-use payments_month::laws::is_of_head;
 use serde_json::Value;
 
 /// How far reads lag.

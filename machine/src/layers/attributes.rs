@@ -28,3 +28,9 @@ pub fn number(item: &Value, name: &str) -> u64 {
 pub fn is_of_head(pk: &str) -> bool {
     pk.starts_with("ACCT#")
 }
+
+/// Removes fields.
+pub fn remove(input: &mut Value, names: &[&str]) {
+    let fields = input.as_object_mut().into_iter();
+    fields.for_each(|fields| names.iter().for_each(|name| drop(fields.remove(*name))));
+}

@@ -3,7 +3,7 @@
 mod first_details;
 mod lanes;
 mod table;
-pub mod take_out;
+mod take_out;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -16,7 +16,7 @@ use crate::layers::attributes::{number, text};
 const BEHIND: Duration = Duration::from_secs(15 * 60);
 
 /// Takes the segment out of a transaction of counters, if its stream shard has the second lane.
-pub(crate) fn take(input: &mut Value) -> Option<Value> {
+pub(super) fn take(input: &mut Value) -> Option<Value> {
     let actions = counting(input)?;
     let shard = text(&actions.first()?["Update"]["Key"], "sk");
     if shard.bytes().fold(0, |sum: u8, byte| sum.wrapping_add(byte)).is_multiple_of(2) {
@@ -29,7 +29,7 @@ pub(crate) fn take(input: &mut Value) -> Option<Value> {
 }
 
 /// Appends a segment later.
-pub(crate) async fn append_later(engine: Direct, segment: Value) {
+pub(super) async fn append_later(engine: Direct, segment: Value) {
     loop {
         tokio::time::sleep(BEHIND).await;
         // The first lane may have appended nothing yet.

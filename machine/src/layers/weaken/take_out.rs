@@ -2,19 +2,13 @@
 
 use serde_json::Value;
 
-use crate::layers::attributes::text;
+use crate::layers::attributes::{remove, text};
 
 /// The partition of the aggregator's checkpoints.
-pub const CHECKPOINTS: &str = "CHECKPOINT#counts";
-
-/// Removes fields.
-pub fn remove(input: &mut Value, names: &[&str]) {
-    let fields = input.as_object_mut().into_iter();
-    fields.for_each(|fields| names.iter().for_each(|name| drop(fields.remove(*name))));
-}
+pub(super) const CHECKPOINTS: &str = "CHECKPOINT#counts";
 
 /// Removes the consistency of a read.
-pub fn remove_consistency(input: &mut Value) {
+pub(super) fn remove_consistency(input: &mut Value) {
     remove(input, &["ConsistentRead"]);
     for table in input["RequestItems"].as_object_mut().into_iter().flat_map(|tables| tables.values_mut()) {
         remove(table, &["ConsistentRead"]);
@@ -22,7 +16,7 @@ pub fn remove_consistency(input: &mut Value) {
 }
 
 /// Removes the condition of a write, with the placeholders that only it mentions: DynamoDB rejects unused ones.
-pub fn remove_condition(write: &mut Value) {
+pub(super) fn remove_condition(write: &mut Value) {
     let expression = write["UpdateExpression"].as_str().unwrap_or_default().to_owned();
     remove(write, &["ConditionExpression", "ReturnValuesOnConditionCheckFailure"]);
     keep_mentioned(write, &expression);
@@ -40,7 +34,7 @@ fn keep_mentioned(write: &mut Value, expression: &str) {
 }
 
 /// Removes a part of the condition of a write, with the placeholders that only it mentions.
-pub fn remove_clause(write: &mut Value, clause: &str) {
+pub(super) fn remove_clause(write: &mut Value, clause: &str) {
     let Some(condition) = write["ConditionExpression"].as_str().filter(|condition| condition.contains(clause)) else {
         return;
     };
@@ -51,14 +45,14 @@ pub fn remove_clause(write: &mut Value, clause: &str) {
 }
 
 /// Returns the actions of a transaction of counters, beginning with the checkpoint's; `None` for other calls.
-pub fn counting(input: &mut Value) -> Option<&mut Vec<Value>> {
+pub(super) fn counting(input: &mut Value) -> Option<&mut Vec<Value>> {
     let actions = input.get_mut("TransactItems")?.as_array_mut()?;
     let first = actions.first().map(|action| text(&action["Update"]["Key"], "pk"));
     first.is_some_and(|pk| pk == CHECKPOINTS).then_some(actions)
 }
 
 /// Whether an action of a transaction is about the log.
-pub fn is_of_log(action: &Value) -> bool {
+pub(super) fn is_of_log(action: &Value) -> bool {
     action.as_object().into_iter().flat_map(serde_json::Map::values).any(|write| write["TableName"] == "payments-log")
 }
 
