@@ -19,6 +19,7 @@ use payments_machine::transaction_service::{TransactionService, TransactionServi
 use payments_machine::{EngineChoice, Queues, Stack};
 use payments_model::BusinessZone;
 
+use crate::facts::heads::HOT;
 use crate::facts::zone::Zone;
 use crate::laws::calls::Complaints;
 use crate::plans::broken::Broken;
@@ -34,7 +35,7 @@ use crate::world::files::Files;
 use crate::world::lag::Spells;
 use crate::world::lambda::Lambda;
 use crate::world::metrics::Metrics;
-use crate::world::network::{HOT, Network, Shared};
+use crate::world::network::{Network, Shared};
 use crate::world::receivers::Receivers;
 use crate::world::stream::Stream;
 use crate::world::template;

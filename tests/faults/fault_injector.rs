@@ -1,5 +1,4 @@
-//! The layers between the functions and AWS. All calls, to DynamoDB and to SQS, are one sequence that a test can break, order
-//! and inspect.
+//! The layers of a test: all calls, to DynamoDB and to SQS, are one sequence that it can break, order and inspect.
 //!
 //! The month's network draws what fails, and lets calls overlap; here a test decides over each call, one at a time.
 

@@ -8,6 +8,9 @@ use payments_machine::layers::attributes::{Key, text};
 
 pub use payments_machine::layers::attributes::is_of_head;
 
+/// The name of the hot table.
+pub(crate) const HOT: &str = "payments";
+
 /// What is in both tables.
 #[derive(Debug, Default)]
 pub struct Tables {

@@ -10,8 +10,8 @@ use payments_machine::layers::throttle::placement::SPACE;
 use payments_machine::layers::throttle::{Throttle, partition_key};
 use serde_json::Value;
 
+use crate::facts::heads::HOT;
 use crate::plans::faults::{FaultKind, Faults};
-use crate::world::network::HOT;
 
 /// How long an index stands still at most.
 pub(crate) const LONGEST: TimeDelta = TimeDelta::minutes(12);

@@ -20,7 +20,7 @@ use payments_machine::layers::{Answer, Next, WRITES, names};
 use payments_machine::{Call, CapacityUse, Direct, Fate, Layers};
 use serde_json::Value;
 
-use crate::facts::heads::{id_of, is_of_head};
+use crate::facts::heads::{HOT, id_of, is_of_head};
 use crate::laws::calls::Complaints;
 use crate::laws::steps::check_told;
 use crate::plans::broken::{Broken, Part};
@@ -261,9 +261,6 @@ async fn with_later(caller: Caller, mut call: Call, next: Next) -> Answer {
 
 /// The log's table.
 pub(crate) const LOG: &str = "payments-log";
-
-/// The hot table.
-pub(crate) const HOT: &str = "payments";
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

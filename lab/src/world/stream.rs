@@ -14,8 +14,8 @@ use payments_machine::layers::random::Seed;
 use payments_machine::layers::throttle::Throttle;
 use tokio::sync::Notify;
 
+use crate::facts::heads::HOT;
 use crate::plans::faults::{FaultKind, Faults};
-use crate::world::network::HOT;
 
 /// The ARN that records are read under.
 const ARN: &str = "arn:aws:dynamodb:month:000000000000:table/payments/stream/month";

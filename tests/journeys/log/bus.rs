@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_sdk_dynamodb::Client;
 use payments_machine::Function;
-use payments_machine::layers::client_over;
-use payments_machine::{Fate, Layers};
+use payments_machine::layers::{Fate, Layers, client_over};
 use payments_restore::{Restored, begin, finish};
 use payments_store::{Store, segment_of};
 use payments_tests::tables::{NO_DEADLINE, context};
