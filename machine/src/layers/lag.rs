@@ -17,11 +17,13 @@ use super::call::{Answer, Call, Layer, Next, WRITES, names};
 pub use changes::{Change, Changes};
 pub use past::{Past, Read};
 
+type Age = dyn Fn(Read<'_>, &mut Value) -> bool + Send + Sync;
+
 /// The layer. It follows the changes of the hot table, and makes each answer as old as `age` says.
 #[derive(Clone)]
 pub struct Lag {
     changes: Changes,
-    age: Arc<dyn Fn(Read<'_>, &mut Value) -> bool + Send + Sync>,
+    age: Arc<Age>,
 }
 
 impl Lag {

@@ -55,8 +55,8 @@ impl Weaken {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn row(&self) -> Option<Row> {
-        let row = self.state().0?.row();
+    fn row(&self) -> Option<&'static Row> {
+        let row = self.state().0?.row()?;
         let is_about = row.functions.is_empty() || self.function.is_none_or(|name| row.functions.contains(&name));
         is_about.then_some(row)
     }

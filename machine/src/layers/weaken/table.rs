@@ -120,160 +120,212 @@ impl Weakness {
         if is_early { TimeDelta::hours(1) } else { TimeDelta::zero() }
     }
 
-    /// Returns the row of the table.
-    pub(super) fn row(self) -> Row {
-        let input = |functions, input| Row { functions, input, ..NOTHING };
-        let swallows = |functions, swallows| Row { functions, swallows, ..NOTHING };
-        match self {
-            Self::Unconditional => input(&[], |seen| seen.on_head_update(remove_condition)),
-            Self::UnconditionalCancel => input(&["ingest"], trust),
-            Self::UnconditionalSettle => input(&["settle"], trust),
-            Self::UnconditionalSweep => input(&["daily-due-sweeper"], trust),
-            Self::ForgottenDueKey => {
-                input(&["settle"], |seen| seen.on_head_update(|input| remove_clause(input, " AND due = :fromDue")))
+    /// Returns the row of the table, if the weakness is one of calls.
+    pub(super) fn row(self) -> Option<&'static Row> {
+        TABLE.iter().find(|(weakness, _)| *weakness == self).map(|(_, row)| row)
+    }
+}
+
+/// The rows of the weaknesses of calls. The others are in what the functions are told, and in what surrounds them.
+static TABLE: &[(Weakness, Row)] = &[
+    (Weakness::Unconditional, input(&[], |seen| seen.on_head_update(remove_condition))),
+    (Weakness::UnconditionalCancel, input(&["ingest"], trust)),
+    (Weakness::UnconditionalSettle, input(&["settle"], trust)),
+    (Weakness::UnconditionalSweep, input(&["daily-due-sweeper"], trust)),
+    (
+        Weakness::ForgottenDueKey,
+        input(&["settle"], |seen| seen.on_head_update(|input| remove_clause(input, " AND due = :fromDue"))),
+    ),
+    (
+        Weakness::UnversionedAmendment,
+        input(&["ingest"], |seen| {
+            if seen.input["ExpressionAttributeValues"][":details"].is_object() {
+                seen.on_head_update(|input| remove_clause(input, " AND version = :fromVersion"));
             }
-            Self::UnversionedAmendment => input(&["ingest"], |seen| {
-                if seen.input["ExpressionAttributeValues"][":details"].is_object() {
-                    seen.on_head_update(|input| remove_clause(input, " AND version = :fromVersion"));
-                }
-            }),
-            Self::Inconsistent => input(&[], |seen| remove_consistency(seen.input)),
-            Self::NoCheckpoint => input(&[], |seen| {
-                if seen.is("GetItem", "Key", |key| text(key, "pk") == CHECKPOINTS) {
-                    seen.input["Key"]["sk"] = json!({ "S": "nowhere" });
-                }
-                if let Some(checkpoint) = counting(seen.input).and_then(|actions| actions.first_mut()) {
-                    remove_condition(&mut checkpoint["Update"]);
-                }
-            }),
-            Self::CheckpointOutside => input(&[], |seen| {
-                let more = counting(seen.input).filter(|actions| actions.len() > 1);
-                more.into_iter().for_each(|actions| drop(actions.remove(0)));
-            }),
-            Self::NoCounters => {
-                input(&[], |seen| counting(seen.input).into_iter().for_each(|actions| actions.truncate(1)))
+        }),
+    ),
+    (Weakness::Inconsistent, input(&[], |seen| remove_consistency(seen.input))),
+    (
+        Weakness::NoCheckpoint,
+        input(&[], |seen| {
+            if seen.is("GetItem", "Key", |key| text(key, "pk") == CHECKPOINTS) {
+                seen.input["Key"]["sk"] = json!({ "S": "nowhere" });
             }
-            Self::UnconditionalLog => input(&[], |seen| {
-                for action in counting(seen.input).into_iter().flatten().filter(|action| is_of_log(action)) {
-                    action.as_object_mut().into_iter().flat_map(Map::values_mut).for_each(remove_condition);
-                }
-            }),
-            Self::Lanes => input(&[], |seen| seen.held = lanes::take(seen.input)),
-            Self::FirstDetails => input(&[], |seen| first_details::send(seen.engine, seen.input)),
-            Self::OverwritingDetails => input(&[], |seen| {
-                if seen.is("PutItem", "Item", |item| text(item, "pk").starts_with("PAY#")) {
+            if let Some(checkpoint) = counting(seen.input).and_then(|actions| actions.first_mut()) {
+                remove_condition(&mut checkpoint["Update"]);
+            }
+        }),
+    ),
+    (
+        Weakness::CheckpointOutside,
+        input(&[], |seen| {
+            let more = counting(seen.input).filter(|actions| actions.len() > 1);
+            more.into_iter().for_each(|actions| drop(actions.remove(0)));
+        }),
+    ),
+    (Weakness::NoCounters, input(&[], |seen| counting(seen.input).into_iter().for_each(|actions| actions.truncate(1)))),
+    (
+        Weakness::UnconditionalLog,
+        input(&[], |seen| {
+            for action in counting(seen.input).into_iter().flatten().filter(|action| is_of_log(action)) {
+                action.as_object_mut().into_iter().flat_map(Map::values_mut).for_each(remove_condition);
+            }
+        }),
+    ),
+    (Weakness::Lanes, input(&[], |seen| seen.held = lanes::take(seen.input))),
+    (Weakness::FirstDetails, input(&[], |seen| first_details::send(seen.engine, seen.input))),
+    (
+        Weakness::OverwritingDetails,
+        input(&[], |seen| {
+            if seen.is("PutItem", "Item", |item| text(item, "pk").starts_with("PAY#")) {
+                remove_condition(seen.input);
+            }
+        }),
+    ),
+    (
+        Weakness::UnleasedWebhooks,
+        Row {
+            answer: |operation, reply| forget("leaseUntil", "Query", operation, reply),
+            ..input(&["publish"], |seen| {
+                if seen.is("UpdateItem", "Key", |key| text(key, "sk").starts_with("webhook#")) {
                     remove_condition(seen.input);
                 }
-            }),
-            Self::UnleasedWebhooks => Row {
-                answer: |operation, reply| forget("leaseUntil", "Query", operation, reply),
-                ..input(&["publish"], |seen| {
-                    if seen.is("UpdateItem", "Key", |key| text(key, "sk").starts_with("webhook#")) {
-                        remove_condition(seen.input);
-                    }
-                })
-            },
-            Self::CountedInBetween => input(&["recount"], |seen| {
-                if seen.input["ProjectionExpression"] == "pk, sk, due" {
-                    // What it would leave out is not found.
-                    nowhere(&mut seen.input["ExpressionAttributeValues"]);
+            })
+        },
+    ),
+    (
+        Weakness::CountedInBetween,
+        input(&["recount"], |seen| {
+            if seen.input["ProjectionExpression"] == "pk, sk, due" {
+                // What it would leave out is not found.
+                nowhere(&mut seen.input["ExpressionAttributeValues"]);
+            }
+        }),
+    ),
+    (
+        Weakness::EarlyExpiry,
+        input(&["report"], |seen| {
+            seen.on_head_update(|input| {
+                let expires = input["ExpressionAttributeValues"].get_mut(":expires");
+                expires.into_iter().for_each(|expires| *expires = json!({ "N": LONG_AGO }));
+            });
+        }),
+    ),
+    (
+        Weakness::ForgottenAttributes,
+        input(&["archive", "redate", "restore"], |seen| {
+            if seen.operation == "PutItem" {
+                let item = seen.input["Item"].as_object_mut();
+                item.into_iter().for_each(|item| item.retain(|name, _| !name.starts_with(LATER)));
+            }
+        }),
+    ),
+    (
+        Weakness::TrustedIndex,
+        input(&["report"], |seen| {
+            if seen.operation == "BatchGetItem" {
+                remove_consistency(seen.input);
+            }
+        }),
+    ),
+    (
+        Weakness::UnreportedArchive,
+        Row {
+            answer: |operation, reply| forget("unreported", "BatchGetItem", operation, reply),
+            ..input(&["archive"], |seen| {
+                if seen.operation == "DeleteItem" {
+                    remove_clause(seen.input, " AND attribute_not_exists(unreported)");
                 }
-            }),
-            Self::EarlyExpiry => input(&["report"], |seen| {
-                seen.on_head_update(|input| {
-                    let expires = input["ExpressionAttributeValues"].get_mut(":expires");
-                    expires.into_iter().for_each(|expires| *expires = json!({ "N": LONG_AGO }));
-                });
-            }),
-            Self::ForgottenAttributes => input(&["archive", "redate", "restore"], |seen| {
-                if seen.operation == "PutItem" {
-                    let item = seen.input["Item"].as_object_mut();
-                    item.into_iter().for_each(|item| item.retain(|name, _| !name.starts_with(LATER)));
+                let to = seen.bound(":to").unwrap_or_default();
+                if let Some((status, _)) = to.split_once('#') {
+                    let to = seen.now.format(&format!("{status}#%F")).to_string();
+                    seen.input["ExpressionAttributeValues"][":to"] = json!({ "S": to });
                 }
-            }),
-            Self::TrustedIndex => input(&["report"], |seen| {
-                if seen.operation == "BatchGetItem" {
-                    remove_consistency(seen.input);
-                }
-            }),
-            Self::UnreportedArchive => Row {
-                answer: |operation, reply| forget("unreported", "BatchGetItem", operation, reply),
-                ..input(&["archive"], |seen| {
-                    if seen.operation == "DeleteItem" {
-                        remove_clause(seen.input, " AND attribute_not_exists(unreported)");
-                    }
-                    let to = seen.bound(":to").unwrap_or_default();
-                    if let Some((status, _)) = to.split_once('#') {
-                        let to = seen.now.format(&format!("{status}#%F")).to_string();
-                        seen.input["ExpressionAttributeValues"][":to"] = json!({ "S": to });
-                    }
-                })
-            },
-            Self::UnlistedMoved => input(&["query-account"], |seen| {
-                if seen.operation == "Query" && seen.input["IndexName"] == "moved" {
-                    let values = &mut seen.input["ExpressionAttributeValues"];
-                    values[":to"] = values[":from"].clone();
-                }
-            }),
-            Self::UnlistedArchived => input(&["query-due"], |seen| {
-                if seen.operation == "Query" && seen.input["TableName"] == "payment-history" {
-                    nowhere(&mut seen.input["ExpressionAttributeValues"]);
-                }
-            }),
-            Self::UncountedLane => input(&["query-due"], |seen| {
-                if seen.bound(":pk").is_some_and(|pk| pk == "COUNTS#0") {
-                    nowhere(&mut seen.input["ExpressionAttributeValues"]);
-                }
-            }),
-            Self::FixedLookBack => input(&["daily-due-sweeper"], |seen| {
-                if let Some(from) = seen.bound(":from").filter(|from| from.starts_with("SCHEDULED#")) {
-                    let earliest = (seen.now - TimeDelta::hours(2)).format("SCHEDULED#%F#%FT%TZ").to_string();
-                    seen.input["ExpressionAttributeValues"][":from"] = json!({ "S": earliest.max(from) });
-                }
-            }),
-            Self::LostHead => swallows(&["ingest"], puts_head),
-            Self::LostCopy => swallows(&["archive"], puts_head),
-            Self::HotFirst => swallows(&["settle"], puts_head),
-            Self::LostAmendment => swallows(&["ingest"], puts_details),
-            Self::LostRedate => swallows(&["redate"], puts_details),
-            Self::ForgottenMark => swallows(&["report"], |operation, input| {
-                operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk"))
-            }),
-            Self::IgnoredConflict => Row {
-                functions: &["stream-aggregator"],
-                answer: |operation, reply| {
-                    if operation == "TransactWriteItems" && reply.status == 400 {
-                        *reply = Reply::of(200, json!({}));
-                    }
-                },
-                ..NOTHING
-            },
-            Self::UnsentAcknowledged => Row {
-                functions: &["dispatch"],
-                answer: |operation, reply| {
-                    if operation == "SendMessageBatch" && reply.status == 200 {
-                        reply.change(acknowledge);
-                    }
-                },
-                ..NOTHING
-            },
-            Self::SettledAnew => Row {
-                functions: &["settle"],
-                answer: |operation, reply| {
-                    if operation == "PutItem" && reply.status == 400 {
-                        reply.change(|body| settle_anew(body).is_some());
-                    }
-                },
-                ..NOTHING
-            },
-            Self::DiscardedRecords
-            | Self::EarlySweep
-            | Self::EndlessRedrive
-            | Self::NoRedrive
-            | Self::LostFile
-            | Self::UnsettledAcknowledged => NOTHING,
-        }
-    }
+            })
+        },
+    ),
+    (
+        Weakness::UnlistedMoved,
+        input(&["query-account"], |seen| {
+            if seen.operation == "Query" && seen.input["IndexName"] == "moved" {
+                let values = &mut seen.input["ExpressionAttributeValues"];
+                values[":to"] = values[":from"].clone();
+            }
+        }),
+    ),
+    (
+        Weakness::UnlistedArchived,
+        input(&["query-due"], |seen| {
+            if seen.operation == "Query" && seen.input["TableName"] == "payment-history" {
+                nowhere(&mut seen.input["ExpressionAttributeValues"]);
+            }
+        }),
+    ),
+    (
+        Weakness::UncountedLane,
+        input(&["query-due"], |seen| {
+            if seen.bound(":pk").is_some_and(|pk| pk == "COUNTS#0") {
+                nowhere(&mut seen.input["ExpressionAttributeValues"]);
+            }
+        }),
+    ),
+    (
+        Weakness::FixedLookBack,
+        input(&["daily-due-sweeper"], |seen| {
+            if let Some(from) = seen.bound(":from").filter(|from| from.starts_with("SCHEDULED#")) {
+                let earliest = (seen.now - TimeDelta::hours(2)).format("SCHEDULED#%F#%FT%TZ").to_string();
+                seen.input["ExpressionAttributeValues"][":from"] = json!({ "S": earliest.max(from) });
+            }
+        }),
+    ),
+    (Weakness::LostHead, swallows(&["ingest"], puts_head)),
+    (Weakness::LostCopy, swallows(&["archive"], puts_head)),
+    (Weakness::HotFirst, swallows(&["settle"], puts_head)),
+    (Weakness::LostAmendment, swallows(&["ingest"], puts_details)),
+    (Weakness::LostRedate, swallows(&["redate"], puts_details)),
+    (
+        Weakness::ForgottenMark,
+        swallows(&["report"], |operation, input| operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk"))),
+    ),
+    (
+        Weakness::IgnoredConflict,
+        answer(&["stream-aggregator"], |operation, reply| {
+            if operation == "TransactWriteItems" && reply.status == 400 {
+                *reply = Reply::of(200, json!({}));
+            }
+        }),
+    ),
+    (
+        Weakness::UnsentAcknowledged,
+        answer(&["dispatch"], |operation, reply| {
+            if operation == "SendMessageBatch" && reply.status == 200 {
+                reply.change(acknowledge);
+            }
+        }),
+    ),
+    (
+        Weakness::SettledAnew,
+        answer(&["settle"], |operation, reply| {
+            if operation == "PutItem" && reply.status == 400 {
+                reply.change(|body| settle_anew(body).is_some());
+            }
+        }),
+    ),
+];
+
+/// Returns a row that changes inputs.
+const fn input(functions: &'static [&'static str], input: fn(&mut Seen<'_>)) -> Row {
+    Row { functions, input, ..NOTHING }
+}
+
+/// Returns a row that swallows calls.
+const fn swallows(functions: &'static [&'static str], swallows: fn(&str, &Value) -> bool) -> Row {
+    Row { functions, swallows, ..NOTHING }
+}
+
+/// Returns a row that changes replies.
+const fn answer(functions: &'static [&'static str], answer: fn(&str, &mut Reply)) -> Row {
+    Row { functions, answer, ..NOTHING }
 }
 
 /// What a weakness changes of calls.
@@ -348,7 +400,7 @@ fn forget(name: &str, read: &str, operation: &str, reply: &mut Reply) {
     reply.change(|body| {
         let found = if read == "Query" { &mut body["Items"] } else { &mut body["Responses"]["payments"] };
         let items = found.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
-        items.fold(false, |changed, item| item.remove(name).is_some() || changed)
+        items.filter_map(|item| item.remove(name)).count() > 0
     });
 }
 
