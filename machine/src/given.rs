@@ -11,7 +11,7 @@ use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
     AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
-    Status,
+    Status, UtcSecond,
 };
 use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
 use serde::de::DeserializeOwned;
