@@ -176,6 +176,7 @@ impl Aggregator {
         let mut checkpoint = self.store.checkpoint(stream_shard).await?;
         let known =
             |change: &&Change| checkpoint.as_ref().is_some_and(|checkpoint| change.sequence_number <= *checkpoint);
+        // Test: each_change_is_counted_once_however_often_it_is_delivered
         let skipped = changes.partition_point(|change| known(&change));
         let mut new = &changes[skipped..];
         if new.iter().all(Change::is_neutral) {
