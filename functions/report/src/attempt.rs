@@ -158,7 +158,7 @@ mod tests {
     use payments_boot::{Clock, Deadline};
     use payments_files::RowReader;
     use payments_machine::given::details;
-    use payments_model::{Actor, Failure, Head, MAX_AMOUNT_MINOR, Money, State, Status, TrailEntry};
+    use payments_model::{Actor, Failure, Head, MAX_AMOUNT_MINOR, Money, PaymentId, State, Status, TrailEntry};
 
     use super::*;
 
@@ -170,11 +170,11 @@ mod tests {
     /// The nth settlement, of bytes that hardly compress.
     fn settlement(n: usize) -> SettledHead {
         let settled_at: UtcSecond = "2026-11-20T09:20:00Z".parse().unwrap();
-        let of = |key: String| details(&key, "2026-11-20", settled_at).unwrap();
-        let reason: String = (0..7).map(|part| of(format!("{n}-{part}")).payment_id.to_string()).collect();
+        let scheduled = Head::scheduled(&details(&n.to_string(), "2026-11-20", settled_at).unwrap());
+        let id = |part| PaymentId::derive(&scheduled.account, &format!("{n}-{part}").parse().unwrap());
+        let reason: String = (0..7).map(|part| id(part).to_string()).collect();
         let by = Actor::client("the test");
         let entry = |status| TrailEntry { status, at: settled_at, by: by.clone() };
-        let scheduled = Head::scheduled(&of(n.to_string()));
         let head = Head {
             money: Money { amount: MAX_AMOUNT_MINOR.try_into().unwrap(), ..scheduled.money },
             state: State::Failed(Failure::new(None, &reason)),
