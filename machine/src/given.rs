@@ -9,7 +9,7 @@ use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
     AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
-    Status,
+    Status, UtcSecond,
 };
 use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
 use serde::de::DeserializeOwned;
@@ -33,6 +33,33 @@ pub struct Given {
     /// Its tables.
     pub store: Store,
     time: Time,
+}
+
+/// Returns the details of a payment of 5.00 GBP from `tenant` to `landlord` for this date, which a bank in London accepts at `now`.
+pub fn details(key: &str, date: &str, now: UtcSecond) -> Result<Details> {
+    accept(key, date, ("Europe/London", 10), now, |_| {})
+}
+
+fn accept(
+    key: &str,
+    date: &str,
+    (zone, shards): (&str, u16),
+    now: UtcSecond,
+    change: impl FnOnce(&mut Instruction),
+) -> Result<Details> {
+    let account: AccountId = "tenant".parse()?;
+    let payment_id = PaymentId::derive(&account, &key.parse()?);
+    let mut instruction = Instruction {
+        account,
+        payee: "landlord".parse()?,
+        money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
+        scheduled_for: ScheduledFor::Date(date.parse()?),
+        date_rule: None,
+        reference: None,
+        data: None,
+    };
+    change(&mut instruction);
+    Ok(Details::accept(payment_id, instruction, zone.parse()?, shards.to_string().parse()?, now, Actor::client("test")))
 }
 
 impl Given {
@@ -70,21 +97,8 @@ impl Given {
 
     /// Creates such a payment with another content.
     pub async fn scheduled_as(&self, key: &str, date: &str, change: impl FnOnce(&mut Instruction)) -> Result<Details> {
-        let (account, now): (AccountId, _) = ("tenant".parse()?, self.stack.clock.now());
-        let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
-        let payment_id = PaymentId::derive(&account, &key.parse()?);
-        let mut instruction = Instruction {
-            account,
-            payee: "landlord".parse()?,
-            money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
-            scheduled_for: ScheduledFor::Date(date.parse()?),
-            date_rule: None,
-            reference: None,
-            data: None,
-        };
-        change(&mut instruction);
-        let shards = self.stack.environment.shards.to_string().parse()?;
-        let details = Details::accept(payment_id, instruction, zone, shards, now, Actor::client("test"));
+        let Environment { time_zone, shards, .. } = &self.stack.environment;
+        let details = accept(key, date, (time_zone, *shards), self.stack.clock.now(), change)?;
         ensure!(self.store.put_details(&details).await? == PutDetails::Created, "{key} was used before");
         ensure!(self.store.put_head(&Head::scheduled(&details)).await? == PutHead::Created, "{key} was used before");
         Ok(details)
