@@ -234,7 +234,7 @@ async fn the_log_takes_no_changes_of_another_stream() -> Result<()> {
     update.expression_attribute_values(":none", text("none")).send().await?;
     create(&world, 1, 1).await?;
     let error = world.count_all().await.err().context("it appended")?;
-    assert!(format!("{error:#}").contains("docs/runbook.md, A new epoch of the log"), "{error:#}");
+    assert!(format!("{error:#}").contains("docs/restore.md, A new epoch of the log"), "{error:#}");
     assert_eq!(head(&world).await?.end(), "3622140.2.0".parse()?);
     Ok(())
 }

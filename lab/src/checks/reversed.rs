@@ -1,6 +1,6 @@
 //! Payments of which the transaction service moved what an amendment asked for, and a restore took the amendment back.
 //!
-//! Their results are of another transfer than the payment, and settle nothing. As the runbook says, the service reverses the transfer
+//! Their results are of another transfer than the payment, and settle nothing. As docs/alarms.md says, the service reverses the transfer
 //! and says that the payment failed.
 
 use anyhow::{Result, anyhow};

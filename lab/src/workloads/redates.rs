@@ -1,4 +1,4 @@
-//! Dates are closed on which payments are due: in some months an operator moves them, as the runbook says.
+//! Dates are closed on which payments are due: in some months an operator moves them, as docs/operations.md says.
 //!
 //! The months' clients create and amend in a bank without calendars, and only `redate` has one, of pounds.
 

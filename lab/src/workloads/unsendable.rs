@@ -1,6 +1,6 @@
 //! Payments whose amendment a restore left without details.
 //!
-//! Nothing is sent for them. An operator ends them as the runbook says.
+//! Nothing is sent for them. An operator ends them as docs/restore.md says.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

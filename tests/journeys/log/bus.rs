@@ -406,7 +406,7 @@ async fn a_bus_that_is_beyond_the_log_stands_still() -> Result<()> {
         ensure!(store.move_log_consumer(Bus::CONSUMER, Some(from), to).await?);
         drop(bussed.world.outside.metrics.take());
         let error = bussed.publish().await.err().context("it says that all is well")?;
-        assert!(error.to_string().contains("of the event bus payments; see docs/runbook.md"), "{error}");
+        assert!(error.to_string().contains("of the event bus payments; see docs/restore.md"), "{error}");
         assert_eq!((bussed.accepted().len(), bussed.place().await?), (2, Some(to)));
         let metrics = bussed.world.outside.metrics.take().concat();
         assert!(metrics.contains("\"BusSegmentsBehind\":1"), "{metrics}");
