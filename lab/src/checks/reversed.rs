@@ -4,10 +4,10 @@
 //! and says that the payment failed.
 
 use anyhow::{Result, anyhow};
+use payments_machine::layers::attributes::{number, text};
 use payments_model::PaymentId;
 use serde_json::json;
 
-use crate::facts::attributes::{number, text};
 use crate::facts::heads::id_of;
 use crate::world::bank::Bank;
 
