@@ -3,5 +3,5 @@
 mod functions;
 mod operations;
 
-pub use functions::{Dependencies, Functions};
+pub use functions::{Dependencies, Functions, read_configuration};
 pub use operations::OneMachine;

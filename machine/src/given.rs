@@ -54,9 +54,9 @@ impl Given {
         self.seconds.fetch_add(time.num_seconds(), Ordering::Relaxed);
     }
 
-    /// Reads a function's configuration.
-    pub fn config<Config>(&self, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
-        read(&Lookup::new(&|name| self.stack.environment.get(name)))
+    /// Reads the configuration of a package's function.
+    pub fn config<Config>(&self, package: &str, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
+        read(&Lookup::new(&|name| self.stack.environment.get(package, name)))
     }
 
     /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.

@@ -8,7 +8,6 @@ use anyhow::{Result, ensure};
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
-use payments_machine::queues::RESULT_VISIBILITY;
 use payments_month::intent::Intent;
 use payments_month::random::Seed;
 use payments_tests::{Ask, CrashPoint, Reply, Way};
@@ -199,7 +198,7 @@ impl Case {
 
         if self.again {
             if self.work == Work::Settle {
-                fixture.time.pass(RESULT_VISIBILITY);
+                fixture.pass_visibility();
             }
             self.work.fire(fixture, &mut intents).await?;
             ensure!(self.work.is_answered(&intents), "{self:?}: the client's retry did not succeed");

@@ -13,7 +13,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use insta::assert_snapshot;
 use payments_bank::Functions;
-use payments_boot::Lookup;
 use payments_machine::{Fate, Recorder};
 use payments_model::MAX_AMOUNT_MINOR;
 use payments_tests::World;
@@ -255,12 +254,12 @@ async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
     let world = World::open().await?;
     // They are in ten shards, thirty in each; with a thousand shards a page holds twenty.
     let all = many(&world, "2026-11-20T09:20:00Z", 300, 0).await?;
-    let get = |name: &str| match name {
+    let get = |package: &str, name: &str| match name {
         "READ_SHARDS" => Some("1000".to_owned()),
-        _ => world.environment.get(name),
+        _ => world.environment.get(package, name),
     };
     let dependencies = world.dependencies_over(&world.recorder).await;
-    let functions = Functions::new(&Lookup::new(&get), |_| Ok(dependencies.clone()))?;
+    let functions = Functions::new(get, |_| Ok(dependencies.clone()))?;
     drop(world.recorder.take_operations());
     let answer = invoke(&functions, "wide", settlements::END_OF_TIME).await.map_err(anyhow::Error::msg)?;
     assert_eq!((&answer["reported"], &answer["moreWaits"]), (&json!(300), &json!(false)), "{answer}");

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use archive::{Action, Request};
 use lambda_runtime::LambdaEvent;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_store::{Item, expiry_of_reported};
 use payments_tests::tables::{NO_DEADLINE, context, json_of_item, number, text};
 use payments_tests::{Ask, Counting, Reply, World};
@@ -130,7 +130,7 @@ impl Elsewhere {
             assert_eq!((&date["total"], &date["byStatus"][status]), (&json!(want), &json!(want)), "{date}");
         }
         let request = json!({ "action": "recount", "from": FROM, "to": TO });
-        let recount = self.world.functions().scheduled(Function::Recount, request, context(NO_DEADLINE)).await;
+        let recount = self.world.functions().scheduled("recount", request, context(NO_DEADLINE)).await;
         let recount = recount.map_err(anyhow::Error::msg)?;
         assert_eq!((&recount["exact"], &recount["drifted"]), (&json!(12), &json!(0)), "{recount}");
         Ok(())

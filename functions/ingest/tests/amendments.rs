@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 async fn start() -> Result<(Given, Ingest)> {
     let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-    let ingest = Ingest::new(given.config(Config::read)?, given.store.clone(), given.stack.clock.clone());
+    let ingest = Ingest::new(given.config("ingest", Config::read)?, given.store.clone(), given.stack.clock.clone());
     Ok((given, ingest))
 }
 

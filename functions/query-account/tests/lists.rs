@@ -22,7 +22,8 @@ impl Alone {
             given.scheduled(key, date).await?;
         }
         let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let query = QueryAccount::new(given.config(Config::read)?, given.store.clone(), clock, metrics);
+        let query =
+            QueryAccount::new(given.config("query-account", Config::read)?, given.store.clone(), clock, metrics);
         Ok(Self { given, query })
     }
 

@@ -22,7 +22,7 @@ impl Alone {
         given.pending("third").await?;
         given.scheduled("tomorrow", "2026-11-21").await?;
         let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let query = QueryDue::new(given.config(Config::read)?, given.store.clone(), clock, metrics);
+        let query = QueryDue::new(given.config("query-due", Config::read)?, given.store.clone(), clock, metrics);
         Ok(Self { given, query })
     }
 

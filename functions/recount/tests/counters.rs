@@ -23,7 +23,7 @@ impl Alone {
             given.scheduled(key, DATE).await?;
         }
         let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let recount = Recount::new(given.config(Config::read)?, given.store.clone(), clock, metrics);
+        let recount = Recount::new(given.config("recount", Config::read)?, given.store.clone(), clock, metrics);
         Ok(Self { given, recount })
     }
 

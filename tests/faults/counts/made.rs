@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
-use payments_machine::triggers::aggregator_settings;
+use payments_machine::triggers::stream_settings;
 use payments_month::attributes::{Key, key_of};
 use payments_month::counters::{self, Numbers};
 use payments_month::laws::Tables;
@@ -101,7 +101,7 @@ impl Made {
 
     /// The stream's mapping, at the oldest record.
     pub(crate) fn mapping(&self) -> Result<StreamMapping> {
-        Ok(StreamMapping::new(aggregator_settings()?, self.stream.clone())?)
+        Ok(StreamMapping::new(stream_settings("stream-aggregator", None)?, self.stream.clone())?)
     }
 
     /// Delivers the whole stream from the oldest record.
