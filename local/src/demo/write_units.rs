@@ -7,7 +7,7 @@ use serde_json::Number;
 
 /// The phases that write: the name, the function, and the budget in write units of one payment of 8 KB. All payments share
 /// the counters, which have no budget and come last.
-pub(super) const PHASES: [(&str, &'static str, Option<u64>); 5] = [
+pub(super) const PHASES: [(&str, &str, Option<u64>); 5] = [
     ("insert", HttpFunction::Ingest.name(), Some(10)),
     ("pending", "daily-due-sweeper", Some(3)),
     ("settled", "settle", Some(7)),

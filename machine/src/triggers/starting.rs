@@ -43,7 +43,7 @@ impl Starting {
         let mut failures = Vec::new();
         if let Some((function, running)) = &mut self.running {
             let Some(done) = running.now_or_never() else { return failures };
-            failures.extend(ended(*function, done.unwrap_or_else(|error| Err(error.to_string()))));
+            failures.extend(ended(function, done.unwrap_or_else(|error| Err(error.to_string()))));
             self.running = None;
         }
         while let Some((function, input)) = self.started.take(now) {

@@ -19,7 +19,7 @@ use super::page;
 type Fields = &'static [(&'static str, &'static str)];
 
 /// Every start: its action, its fields, the function, and the input.
-const STARTS: [(&str, Fields, &'static str, &str); 8] = [
+const STARTS: [(&str, Fields, &str, &str); 8] = [
     ("start-sweep", &[], "daily-due-sweeper", r#"{"action":"sweep"}"#),
     ("start-redrive", &[], "daily-due-sweeper", r#"{"action":"redrive"}"#),
     ("start-report", &[], "report", r#"{"action":"report"}"#),
