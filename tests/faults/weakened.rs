@@ -7,11 +7,12 @@
 use anyhow::{Context as _, Result, ensure};
 use daily_due_sweeper::Action;
 use payments_delivery::{QueueMapping, QueueMappingSettings, StreamMapping, StreamSettings};
+use payments_lab::Weakness;
+use payments_lab::facts::attributes;
+use payments_lab::facts::intent::Intent;
 use payments_machine::Fate;
 use payments_machine::triggers::stream_settings;
 use payments_model::PaymentId;
-use payments_month::intent::Intent;
-use payments_month::{Weakness, attributes};
 use payments_queue::PaymentRequest;
 use payments_tests::Ask;
 use payments_tests::tables::text;
