@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use archive::Archive;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_dynamodb::Client;
-use chrono::TimeDelta;
 use console::{Console, Operations};
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
@@ -17,10 +16,10 @@ use ingest::Ingest;
 use lambda_runtime::{Context, LambdaEvent};
 use object_store::ObjectStore;
 use object_store::prefix::PrefixStore;
-use payments_boot::{Clock, Lookup, Metrics};
+use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_http::HttpFunction;
-use payments_machine::invocation::{AGGREGATOR_TIMEOUT, SETTLE_TIMEOUT, context, read, written};
-use payments_machine::{Environment, Function, Handlers, LocalRun, Run, Stack};
+use payments_machine::invocation::{context, read, written};
+use payments_machine::{Environment, Handlers, LocalRun, Run, Stack, Template};
 use payments_model::causes;
 use payments_queue::TransactionQueue;
 use payments_store::Store;
@@ -41,6 +40,9 @@ use crate::operations::OneMachine;
 
 /// The folder of the reports' attempts on one machine. On AWS they have a bucket of their own.
 const ATTEMPTS: &str = "attempts";
+
+/// Returns a variable of a package's function.
+type Variables<'v> = &'v dyn Fn(&str, &str) -> Option<String>;
 
 /// All functions.
 #[derive(Debug, Clone)]
@@ -70,6 +72,15 @@ pub struct Functions {
     pub redate: Redate,
     /// The clock of the functions that streams and queues invoke.
     clock: Clock,
+}
+
+/// Reads the configuration of a package's function.
+fn configured<Config>(
+    package: &str,
+    get: Variables<'_>,
+    read: impl Fn(&Lookup<'_>) -> Result<Config, ConfigError>,
+) -> Result<Config> {
+    Ok(read(&Lookup::new(&|name| get(package, name)))?)
 }
 
 /// What a function works with besides its configuration.
@@ -107,6 +118,28 @@ impl Dependencies {
     }
 }
 
+/// Lets a package read its configuration.
+pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
+    match package {
+        "ingest" => ingest::Config::read(lookup).map(drop),
+        "query-account" => query_account::Config::read(lookup).map(drop),
+        "query-due" => query_due::Config::read(lookup).map(drop),
+        "daily-due-sweeper" => daily_due_sweeper::Config::read(lookup).map(drop),
+        "dispatch" => dispatch::Config::read(lookup).map(drop),
+        "settle" => settle::Config::read(lookup).map(drop),
+        "stream-aggregator" => stream_aggregator::Config::read(lookup).map(drop),
+        "recount" => recount::Config::read(lookup).map(drop),
+        "redate" => redate::Config::read(lookup).map(drop),
+        "archive" => archive::Config::read(lookup).map(drop),
+        "webhooks" => webhooks::Config::read(lookup).map(drop),
+        "publish" => publish::Config::read(lookup).map(drop),
+        "console" => console::Config::read(lookup).map(drop),
+        "report" => report::Config::read(lookup).map(drop),
+        other => bail!("which configuration does {other} read?"),
+    }?;
+    Ok(())
+}
+
 impl Functions {
     /// Creates the functions on a machine, over one client.
     pub fn on(stack: &Stack, client: &Client) -> Result<Self> {
@@ -114,51 +147,62 @@ impl Functions {
     }
 
     /// Creates the functions on a machine, each over the client that `client_of` returns for it.
-    pub fn each_on(stack: &Stack, client_of: impl Fn(Function) -> Result<Client>) -> Result<Self> {
+    pub fn each_on(stack: &Stack, client_of: impl Fn(&'static str) -> Result<Client>) -> Result<Self> {
         Self::within(&stack.environment, |function| Ok(Dependencies::on(stack, client_of(function)?)))
     }
 
     /// Creates the functions in an environment, each with what `of` returns for it.
-    pub fn within(environment: &Environment, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Self> {
-        let get = |name: &str| environment.get(name);
-        Self::new(&Lookup::new(&get), of)
+    pub fn within(environment: &Environment, of: impl Fn(&'static str) -> Result<Dependencies>) -> Result<Self> {
+        Self::new(|package, name| environment.get(package, name), of)
     }
 
-    /// Creates the functions. They read their configuration as they do on AWS, through the lookup, and each works with
-    /// what `of` returns for it.
-    pub fn new(lookup: &Lookup<'_>, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Self> {
+    /// Creates the functions. They read their configuration as they do on AWS, from the variables that `get` returns for each, and each
+    /// works with what `of` returns for it.
+    pub fn new(
+        get: impl Fn(&str, &str) -> Option<String>,
+        of: impl Fn(&'static str) -> Result<Dependencies>,
+    ) -> Result<Self> {
+        let get = &get as Variables<'_>;
         let own = |function| of(function).map(|Dependencies { store, clock, metrics, .. }| (store, clock, metrics));
-        let (store, clock, _) = own(Function::Http(HttpFunction::Ingest))?;
-        let ingest = Ingest::new(ingest::Config::read(lookup)?, store, clock);
-        let (store, clock, metrics) = own(Function::Http(HttpFunction::QueryAccount))?;
-        let query_account = QueryAccount::new(query_account::Config::read(lookup)?, store, clock, metrics);
-        let (store, clock, metrics) = own(Function::Http(HttpFunction::QueryDue))?;
-        let query_due = QueryDue::new(query_due::Config::read(lookup)?, store, clock, metrics);
+        let (store, clock, _) = own(HttpFunction::Ingest.name())?;
+        let ingest = Ingest::new(configured("ingest", get, ingest::Config::read)?, store, clock);
+        let (store, clock, metrics) = own(HttpFunction::QueryAccount.name())?;
+        let query_account =
+            QueryAccount::new(configured("query-account", get, query_account::Config::read)?, store, clock, metrics);
+        let (store, clock, metrics) = own(HttpFunction::QueryDue.name())?;
+        let query_due = QueryDue::new(configured("query-due", get, query_due::Config::read)?, store, clock, metrics);
         let Dependencies { store, clock, metrics, webhooks: Webhooks { master, .. }, .. } =
-            of(Function::Http(HttpFunction::Webhooks))?;
-        let webhooks = webhooks::Config::read(lookup)?;
+            of(HttpFunction::Webhooks.name())?;
+        let webhooks = configured("webhooks", get, webhooks::Config::read)?;
         let webhooks = webhooks::Webhooks::new(webhooks, store, master, clock, metrics);
-        let Dependencies { store, clock, operations, .. } = of(Function::Http(HttpFunction::Console))?;
-        let console = Console::new(console::Config::read(lookup)?, store, operations, clock);
-        let (store, clock, metrics) = own(Function::DailyDueSweeper)?;
-        let sweeper = Sweeper::new(daily_due_sweeper::Config::read(lookup)?, store, clock, metrics);
-        let (store, clock, metrics) = own(Function::Archive)?;
-        let archive = Archive::new(archive::Config::read(lookup)?, store, clock, metrics);
-        let Dependencies { store, requests, clock, metrics, .. } = of(Function::Dispatch)?;
+        let Dependencies { store, clock, operations, .. } = of(HttpFunction::Console.name())?;
+        let console = Console::new(configured("console", get, console::Config::read)?, store, operations, clock);
+        let (store, clock, metrics) = own("daily-due-sweeper")?;
+        let sweeper =
+            Sweeper::new(configured("daily-due-sweeper", get, daily_due_sweeper::Config::read)?, store, clock, metrics);
+        let (store, clock, metrics) = own("archive")?;
+        let archive = Archive::new(configured("archive", get, archive::Config::read)?, store, clock, metrics);
+        let Dependencies { store, requests, clock, metrics, .. } = of("dispatch")?;
         let dispatch = Dispatch::new(store, requests, clock, metrics);
-        let (store, clock, metrics) = own(Function::StreamAggregator)?;
-        let aggregator = Aggregator::new(stream_aggregator::Config::read(lookup)?, store, clock, metrics);
-        let Dependencies { store, reports, clock, metrics, .. } = of(Function::Report)?;
+        let (store, clock, metrics) = own("stream-aggregator")?;
+        let aggregator = Aggregator::new(
+            configured("stream-aggregator", get, stream_aggregator::Config::read)?,
+            store,
+            clock,
+            metrics,
+        );
+        let Dependencies { store, reports, clock, metrics, .. } = of("report")?;
         let attempts = Arc::new(PrefixStore::new(Arc::clone(&reports), ATTEMPTS));
-        let report = Report::new(report::Config::read(lookup)?, store, (reports, attempts), clock, metrics);
-        let Dependencies { store, reports, clock, metrics, webhooks: sender, .. } = of(Function::Publish)?;
+        let report =
+            Report::new(configured("report", get, report::Config::read)?, store, (reports, attempts), clock, metrics);
+        let Dependencies { store, reports, clock, metrics, webhooks: sender, .. } = of("publish")?;
         let publish = Publish::new(store, reports, sender, clock, metrics);
-        let (store, clock, metrics) = own(Function::Recount)?;
-        let recount = Recount::new(recount::Config::read(lookup)?, store, clock, metrics);
-        let (store, clock, metrics) = own(Function::Redate)?;
-        let redate = Redate::new(redate::Config::read(lookup)?, store, clock, metrics);
-        let (store, clock, metrics) = own(Function::Settle)?;
-        let settle = Settle::new(settle::Config::read(lookup)?, store, clock.clone(), metrics);
+        let (store, clock, metrics) = own("recount")?;
+        let recount = Recount::new(configured("recount", get, recount::Config::read)?, store, clock, metrics);
+        let (store, clock, metrics) = own("redate")?;
+        let redate = Redate::new(configured("redate", get, redate::Config::read)?, store, clock, metrics);
+        let (store, clock, metrics) = own("settle")?;
+        let settle = Settle::new(configured("settle", get, settle::Config::read)?, store, clock.clone(), metrics);
         Ok(Self {
             ingest,
             query_account,
@@ -180,17 +224,18 @@ impl Functions {
 
     /// Invokes `settle` with a batch of settlement results.
     pub fn settle_batch(&self, event: SqsEvent) -> Run<'_, SqsBatchResponse> {
-        self.settle.handle(LambdaEvent::new(event, self.context(SETTLE_TIMEOUT))).boxed()
+        self.settle.handle(LambdaEvent::new(event, self.context("settle"))).boxed()
     }
 
-    /// The context of an invocation that may take this long.
-    fn context(&self, timeout: TimeDelta) -> Context {
-        context(self.clock.instant() + timeout)
+    /// The context of an invocation that may take as long as the template permits. A template that cannot be read permits no time.
+    fn context(&self, package: &str) -> Context {
+        let timeout = Template::ours().and_then(|it| it.function(package)).map(|function| function.timeout);
+        context(self.clock.instant() + timeout.unwrap_or_default())
     }
 }
 
 impl Handlers for Functions {
-    fn scheduled(&self, function: Function, input: Value, context: Context) -> LocalRun<'_, Result<Value, String>> {
+    fn scheduled(&self, function: &'static str, input: Value, context: Context) -> LocalRun<'_, Result<Value, String>> {
         async fn run<Request: DeserializeOwned, Outcome: Serialize, Answer>(
             input: Value,
             context: Context,
@@ -203,27 +248,27 @@ impl Handlers for Functions {
             written(&outcome.map_err(|error| causes(&*error).join(": "))?)
         }
         match function {
-            Function::DailyDueSweeper => run(input, context, |event| self.sweeper.handle(event)).boxed_local(),
-            Function::Archive => run(input, context, |event| self.archive.handle(event)).boxed_local(),
-            Function::Report => run(input, context, |event| self.report.handle(event)).boxed_local(),
-            Function::Recount => run(input, context, |event| self.recount.handle(event)).boxed_local(),
-            Function::Redate => run(input, context, |event| self.redate.handle(event)).boxed_local(),
-            Function::Publish => run(input, context, |event| self.publish.handle(event)).boxed_local(),
+            "daily-due-sweeper" => run(input, context, |event| self.sweeper.handle(event)).boxed_local(),
+            "archive" => run(input, context, |event| self.archive.handle(event)).boxed_local(),
+            "report" => run(input, context, |event| self.report.handle(event)).boxed_local(),
+            "recount" => run(input, context, |event| self.recount.handle(event)).boxed_local(),
+            "redate" => run(input, context, |event| self.redate.handle(event)).boxed_local(),
+            "publish" => run(input, context, |event| self.publish.handle(event)).boxed_local(),
             other => ready(Err(format!("no schedule invokes {other}"))).boxed_local(),
         }
     }
 
-    fn deliver(&self, function: Function, event: Value) -> Run<'_, Result<Value, String>> {
+    fn deliver(&self, function: &'static str, event: Value) -> Run<'_, Result<Value, String>> {
         let run = async move {
             match function {
-                Function::Dispatch => {
+                "dispatch" => {
                     written(&self.dispatch.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
                 }
-                Function::StreamAggregator => {
-                    let event = LambdaEvent::new(read(event)?, self.context(AGGREGATOR_TIMEOUT));
+                "stream-aggregator" => {
+                    let event = LambdaEvent::new(read(event)?, self.context(function));
                     written(&self.aggregator.handle(event).await.map_err(|error| causes(&*error).join(": "))?)
                 }
-                Function::Settle => written(&self.settle_batch(read(event)?).await),
+                "settle" => written(&self.settle_batch(read(event)?).await),
                 other => Err(format!("no stream and no queue invokes {other}")),
             }
         };

@@ -4,6 +4,6 @@ mod functions;
 mod operations;
 mod simulated;
 
-pub use functions::{Dependencies, Functions};
+pub use functions::{Dependencies, Functions, read_configuration};
 pub use operations::OneMachine;
 pub use simulated::SimulatedBank;

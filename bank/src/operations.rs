@@ -8,7 +8,7 @@ use console::{
 };
 use payments_boot::Clock;
 use payments_machine::links::ReportLinks;
-use payments_machine::{Function, Queues, Stack, Started};
+use payments_machine::{Queues, Stack, Started};
 use payments_model::{OutageKind, UtcSecond};
 use payments_queue::Queue;
 
@@ -51,11 +51,11 @@ fn queue_of(queues: &Queues, queue: BankQueue) -> &Queue {
 impl Operations for OneMachine {
     async fn start(&self, function: Startable, input: &str) -> Result<(), OperationError> {
         let function = match function {
-            Startable::Sweeper => Function::DailyDueSweeper,
-            Startable::Report => Function::Report,
-            Startable::Archive => Function::Archive,
-            Startable::Recount => Function::Recount,
-            Startable::Redate => Function::Redate,
+            Startable::Sweeper => "daily-due-sweeper",
+            Startable::Report => "report",
+            Startable::Archive => "archive",
+            Startable::Recount => "recount",
+            Startable::Redate => "redate",
         };
         self.started.add(self.clock.instant(), function, input);
         Ok(())

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use chrono::{Days, TimeDelta};
+use payments_machine::Handlers as _;
 use payments_machine::layers::sqs::Sent;
-use payments_machine::{Function, Handlers as _};
 use serde_json::{Value, json};
 
 use crate::checks::checker::{Checker, scan};
@@ -99,7 +99,7 @@ async fn recount(bank: &Bank, checker: &mut Checker) -> Result<()> {
     let input = json!({ "action": "recount", "from": from.to_string(), "to": to.to_string() });
     let context = context(now + TimeDelta::minutes(15));
     let dates = (to - from).num_days() + 1;
-    let outcome: Result<Value, String> = bank.lambda.functions().scheduled(Function::Recount, input, context).await;
+    let outcome: Result<Value, String> = bank.lambda.functions().scheduled("recount", input, context).await;
     match outcome {
         Ok(outcome) if outcome["exact"] == dates => {}
         Ok(outcome) => drop(checker.violations.insert(format!("a recount differs: {outcome}"))),

@@ -66,7 +66,7 @@ impl Parameters {
         let mut environment = Environment::at(String::new());
         environment.time_zone.clone_from(&self.time_zone);
         self.dates.tell(&mut environment, "");
-        let get = |name: &str| environment.get(name);
+        let get = |name: &str| environment.get("ingest", name);
         let days = Lookup::new(&get).business_days().context("the functions would not start")?;
         if days.is_always_open() {
             return Ok("The parameters are valid. Every day is open.".to_owned());

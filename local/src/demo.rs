@@ -189,10 +189,7 @@ impl Simulation {
         let functions = Functions::within(&stack.environment, |function| {
             let recorder = recorders.of(function).cloned();
             let client = recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder));
-            Ok(Dependencies {
-                metrics: stack.metrics.of_function(function.as_str()),
-                ..Dependencies::on(&stack, client)
-            })
+            Ok(Dependencies { metrics: stack.metrics.of_function(function), ..Dependencies::on(&stack, client) })
         })?;
         let store = stack.store(plain);
         let client = Client::of_functions(Arc::new(functions.clone()), time.clock())?;

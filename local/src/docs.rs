@@ -75,7 +75,7 @@ pub fn description(zone: BusinessZone, now: UtcSecond) -> Result<String> {
 }
 
 fn as_json(zone: BusinessZone, now: UtcSecond) -> Result<String> {
-    Ok(serde_yaml_ng::from_str::<Value>(&description(zone, now)?)?.to_string())
+    Ok(payments_machine::yaml::from_str::<Value>(&description(zone, now)?)?.to_string())
 }
 
 /// The page or one of its parts: Swagger UI's, from the archive that its crate carries.

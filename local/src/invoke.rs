@@ -11,7 +11,7 @@ use chrono::TimeDelta;
 use payments_bank::Functions;
 use payments_boot::Clock;
 use payments_machine::invocation::context;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::{Handlers as _, Template};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
@@ -25,16 +25,6 @@ const PATH: (&str, &str) = ("/2015-03-31/functions/", "/invocations");
 /// What Lambda says with an answer that is an error.
 const ERROR: (&str, &str) = ("x-amz-function-error", "Unhandled");
 
-/// The functions that a schedule or an operator invokes.
-const INVOKED: [Function; 6] = [
-    Function::DailyDueSweeper,
-    Function::Archive,
-    Function::Report,
-    Function::Recount,
-    Function::Redate,
-    Function::Publish,
-];
-
 /// Returns the name of the function that a request invokes. A browser's page invokes none: its requests name their origin.
 pub(crate) fn invoked(request: &Parts) -> Option<&str> {
     let name = request.uri.path().strip_prefix(PATH.0)?.strip_suffix(PATH.1)?;
@@ -43,8 +33,13 @@ pub(crate) fn invoked(request: &Parts) -> Option<&str> {
 
 /// Invokes a function with a request's body, and answers as Lambda does.
 pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, body: &Bytes) -> Response {
-    let Some(function) = INVOKED.into_iter().find(|function| is_called(*function, name)) else {
-        let message = format!("No such function; there are {}", INVOKED.map(Function::as_str).join(", "));
+    // Those that a schedule or an operator invokes, by their names or by their logical ids in the template, as the runbook has them.
+    let deployed = Template::ours().map_or(&[] as &[_], |template| &template.functions);
+    let invoked = deployed.iter().filter(|function| !function.schedules.is_empty());
+    let Some(function) = invoked.clone().find(|function| [&function.package, &function.id].contains(&&name.to_owned()))
+    else {
+        let names: Vec<&str> = invoked.map(|function| function.package.as_str()).collect();
+        let message = format!("No such function; there are {}", names.join(", "));
         return of(StatusCode::NOT_FOUND, &json!({ "Type": "User", "Message": message }));
     };
     let Ok(input) = serde_json::from_slice::<Value>(body) else {
@@ -52,7 +47,7 @@ pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, bod
     };
     let (functions, context, runtime) = (functions.clone(), context(clock.instant() + TIMEOUT), Handle::current());
     // On a thread of its own, as in Lambda.
-    let run = spawn_blocking(move || runtime.block_on(functions.scheduled(function, input, context)));
+    let run = spawn_blocking(move || runtime.block_on(functions.scheduled(&function.package, input, context)));
     match run.await.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(outcome) => of(StatusCode::OK, &outcome),
         Err(message) => {
@@ -61,12 +56,6 @@ pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, bod
             answer
         }
     }
-}
-
-/// Whether a name is a function's: its own, or its logical id in the template, as docs/commands.sh has it.
-fn is_called(function: Function, name: &str) -> bool {
-    let id = name.strip_suffix("Function").map(str::to_ascii_lowercase);
-    function.as_str() == name || id.is_some_and(|id| id == function.as_str().replace('-', ""))
 }
 
 fn of(status: StatusCode, json: &Value) -> Response {

@@ -13,7 +13,7 @@ use payments_delivery::DynamoDbStream;
 use payments_store::TableNames;
 
 use crate::event::DEVELOPMENT_CLIENT;
-use crate::function::Function;
+use crate::template::Template;
 
 /// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -97,80 +97,73 @@ impl Environment {
             history: "payment-history".to_owned(),
             log: "payments-log".to_owned(),
         };
+        // A template that cannot be read stops the start of the stack.
+        let of_template = |name: &str| Template::ours().and_then(|it| it.default_of(name)).unwrap_or_default();
         Self {
             tables,
             endpoint,
             access_key: "local".to_owned(),
-            time_zone: "Europe/London".to_owned(),
-            horizon_days: 731,
+            time_zone: of_template("BusinessTimeZone"),
+            horizon_days: of_template("HorizonDays").parse().unwrap_or_default(),
             claims_per_second: 200,
             settlements_per_second: 0,
             moves_per_second: 100,
             max_report_rows: 100_000,
-            account_claim: "custom:accounts".to_owned(),
+            account_claim: of_template("AccountClaim"),
             machine_clients: [DEVELOPMENT_CLIENT, AUDIENCE, CONSOLE_CLIENT].join(","),
             shards: 10,
-            dispatch_attempts: 8,
+            dispatch_attempts: of_template("MaxDispatchAttempts").parse().unwrap_or_default(),
             console: true,
-            calendars: String::new(),
-            cut_offs: String::new(),
-            cut_off_lead_minutes: "10".to_owned(),
-            date_rule: "none".to_owned(),
+            calendars: of_template("Calendars"),
+            cut_offs: of_template("CutOffs"),
+            cut_off_lead_minutes: of_template("CutOffLeadMinutes"),
+            date_rule: of_template("DateRule"),
             require_tokens: false,
             paused: "none",
         }
     }
 
-    /// Returns the value of a variable.
-    pub fn get(&self, name: &str) -> Option<String> {
-        Some(match name {
-            "PAYMENTS_TABLE" => self.tables.payments.clone(),
-            "HISTORY_TABLE" => self.tables.history.clone(),
-            "LOG_TABLE" => self.tables.log.clone(),
-            "DYNAMODB_ENDPOINT" => self.endpoint.clone(),
-            "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
-            "HORIZON_DAYS" => self.horizon_days.to_string(),
-            "CLAIMS_PER_SECOND_PER_SHARD" => self.claims_per_second.to_string(),
-            "SETTLEMENTS_PER_SECOND" => self.settlements_per_second.to_string(),
-            "MOVES_PER_SECOND_PER_SHARD" => self.moves_per_second.to_string(),
-            // Not opened here: the report store is one of the dependencies.
-            "REPORTS_URL" | "JOURNAL_URL" => "file:///reports".to_owned(),
-            "ATTEMPTS_URL" => "file:///reports/attempts".to_owned(),
-            "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
-            "ACCOUNT_CLAIM" => self.account_claim.clone(),
-            "MACHINE_CLIENTS" => self.machine_clients.clone(),
-            "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
-            // In this process the master secret is one of the dependencies.
-            "WEBHOOK_SECRET" => format!("given:{WEBHOOK_MASTER}"),
-            // One machine has no event bus.
-            "EVENT_BUS" => String::new(),
-            "CALENDARS" => self.calendars.clone(),
-            "CUT_OFFS" => self.cut_offs.clone(),
-            "CUT_OFF_LEAD_MINUTES" => self.cut_off_lead_minutes.clone(),
-            "DATE_RULE" => self.date_rule.clone(),
+    /// Returns a variable of a function as the template gives it to the function on this machine.
+    pub fn get(&self, package: &str, name: &str) -> Option<String> {
+        match name {
+            "DYNAMODB_ENDPOINT" => Some(self.endpoint.clone()),
+            // Tests alone have reports of a few rows.
+            "MAX_REPORT_ROWS" => Some(self.max_report_rows.to_string()),
+            _ => Template::ours().and_then(|it| it.variable(package, name, &|id| self.given(id))).ok().flatten(),
+        }
+    }
+
+    /// Returns the value of a parameter, the name of a resource, or whether a condition is met, where it is another than in the template.
+    fn given(&self, id: &str) -> Option<String> {
+        Some(match id {
+            "PaymentsTable" => self.tables.payments.clone(),
+            "HistoryTable" => self.tables.history.clone(),
+            "LogTable" => self.tables.log.clone(),
+            "BusinessTimeZone" => self.time_zone.clone(),
+            "HorizonDays" => self.horizon_days.to_string(),
+            "ClaimsPerSecondPerShard" => self.claims_per_second.to_string(),
+            "SettlementsPerSecond" => self.settlements_per_second.to_string(),
+            "MovesPerSecondPerShard" => self.moves_per_second.to_string(),
+            "AccountClaim" => self.account_claim.clone(),
+            "WriteShards" | "ReadShards" => self.shards.to_string(),
+            "MaxDispatchAttempts" => self.dispatch_attempts.to_string(),
+            "Calendars" => self.calendars.clone(),
+            "CutOffs" => self.cut_offs.clone(),
+            "CutOffLeadMinutes" => self.cut_off_lead_minutes.clone(),
+            "DateRule" => self.date_rule.clone(),
+            "Paused" => self.paused.to_owned(),
+            // The machines are named, as with an issuer of the bank's own.
+            "HasOwnIssuer" => false.to_string(),
+            "MachineClients" => self.machine_clients.clone(),
+            "HasConsole" => self.console.to_string(),
             // Without tokens nobody signs in. The port is not known yet, so the provider's addresses are paths.
-            "CONSOLE_CLIENT_ID" | "CONSOLE_OPERATE_CLIENT_ID" | "CONSOLE_AUTHORIZE_URL" | "CONSOLE_TOKEN_URL"
-                if !self.require_tokens =>
-            {
-                String::new()
-            }
-            "CONSOLE_CLIENT_ID" | "CONSOLE_OPERATE_CLIENT_ID" => CONSOLE_CLIENT.to_owned(),
-            "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
-            "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
-            "PAUSED" => self.paused.to_owned(),
-            // In this process, what operators reach is one of the dependencies, and so is the queue of requests.
-            "SWEEPER_FUNCTION" => Function::DailyDueSweeper.as_str().to_owned(),
-            "REPORT_FUNCTION" => Function::Report.as_str().to_owned(),
-            "ARCHIVE_FUNCTION" => Function::Archive.as_str().to_owned(),
-            "RECOUNT_FUNCTION" => Function::Recount.as_str().to_owned(),
-            "REDATE_FUNCTION" => Function::Redate.as_str().to_owned(),
-            "REQUEST_QUEUE_URL" => "https://queue.invalid/payment-requests".to_owned(),
-            "REQUEST_DEAD_LETTERS_URL" => "https://queue.invalid/payment-requests-dead-letters".to_owned(),
-            "RESULT_QUEUE_URL" => "https://queue.invalid/payment-results".to_owned(),
-            "RESULT_DEAD_LETTERS_URL" => "https://queue.invalid/payment-results-dead-letters".to_owned(),
-            "DISPATCH_FAILURES_URL" => "https://queue.invalid/dispatch-failures".to_owned(),
-            "CONSOLE" => self.console.to_string(),
-            "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
+            "ConsoleClientId" | "ConsoleOperateClientId" if self.require_tokens => CONSOLE_CLIENT.to_owned(),
+            "ConsoleAuthorizeUrl" if self.require_tokens => AUTHORIZE_PATH.to_owned(),
+            "ConsoleTokenUrl" if self.require_tokens => TOKEN_PATH.to_owned(),
+            // The store of files is one of the dependencies. A name of a bucket has no capitals.
+            "ReportsBucket" | "AttemptsBucket" => "one-machine".to_owned(),
+            // In this process the master secret is one of the dependencies, and so is what the names of resources stand for.
+            "WebhookMaster" => format!("given:{WEBHOOK_MASTER}"),
             _ => return None,
         })
     }

@@ -75,19 +75,20 @@ impl Given {
         self.time.pass(time);
     }
 
-    /// Reads a function's configuration.
-    pub fn config<Config>(&self, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
-        read(&Lookup::new(&|name| self.stack.environment.get(name)))
+    /// Reads the configuration of a package's function.
+    pub fn config<Config>(&self, package: &str, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
+        read(&Lookup::new(&|name| self.stack.environment.get(package, name)))
     }
 
     /// Creates a function that works with the tables alone, with its configuration.
     pub fn function<Config, F>(
         &self,
+        package: &str,
         read: impl FnOnce(&Lookup<'_>) -> Result<Config, ConfigError>,
         new: impl FnOnce(Config, Store, Clock, Metrics) -> F,
     ) -> Result<F> {
         let Stack { clock, metrics, .. } = &self.stack;
-        Ok(new(self.config(read)?, self.store.clone(), clock.clone(), metrics.clone()))
+        Ok(new(self.config(package, read)?, self.store.clone(), clock.clone(), metrics.clone()))
     }
 
     /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.

@@ -10,18 +10,22 @@ use lambda_runtime::Context;
 use payments_http::HttpFunction;
 use serde_json::Value;
 
-use crate::function::Function;
 use crate::invocation::{LocalRun, Run};
 
 /// The handlers of one or more functions. The invocation of any other fails with an error that names the function.
 pub trait Handlers: Debug + Send + Sync {
     /// Invokes a scheduled function with a schedule's input, and returns its outcome.
-    fn scheduled(&self, function: Function, _input: Value, _context: Context) -> LocalRun<'_, Result<Value, String>> {
+    fn scheduled(
+        &self,
+        function: &'static str,
+        _input: Value,
+        _context: Context,
+    ) -> LocalRun<'_, Result<Value, String>> {
         ready(Err(format!("no schedule invokes {function}"))).boxed_local()
     }
 
     /// Invokes a function with the event of a stream or a queue, and returns its response.
-    fn deliver(&self, function: Function, _event: Value) -> Run<'_, Result<Value, String>> {
+    fn deliver(&self, function: &'static str, _event: Value) -> Run<'_, Result<Value, String>> {
         ready(Err(format!("no stream and no queue invokes {function}"))).boxed()
     }
 
@@ -47,9 +51,9 @@ mod tests {
 
     #[test]
     fn a_function_without_a_handler_is_named() {
-        let scheduled = Nothing.scheduled(Function::Report, json!({}), Context::default()).now_or_never().unwrap();
+        let scheduled = Nothing.scheduled("report", json!({}), Context::default()).now_or_never().unwrap();
         assert_eq!(scheduled, Err("no schedule invokes report".to_owned()));
-        let delivered = Nothing.deliver(Function::Settle, json!({})).now_or_never().unwrap();
+        let delivered = Nothing.deliver("settle", json!({})).now_or_never().unwrap();
         assert_eq!(delivered, Err("no stream and no queue invokes settle".to_owned()));
         let invoked = Nothing.invoke(HttpFunction::Ingest, ApiGatewayV2httpRequest::default()).now_or_never().unwrap();
         assert_eq!(invoked.body, Some(Body::Text("no route invokes ingest".to_owned())));

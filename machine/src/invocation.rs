@@ -1,6 +1,6 @@
 //! Invocations as Lambda makes them: JSON in, JSON out, a deadline, and errors as text.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, LocalBoxFuture};
 use lambda_runtime::Context;
 use serde::Serialize;
@@ -13,12 +13,6 @@ pub type Run<'f, Outcome> = BoxFuture<'f, Outcome>;
 
 /// A [`Run`] that stays on its thread: the compiler cannot prove that of a schedule to be `Send`.
 pub type LocalRun<'f, Outcome> = LocalBoxFuture<'f, Outcome>;
-
-/// The timeouts of the functions that streams and queues invoke, as in `template.yaml`. `dispatch` needs none: its
-/// batches are small.
-pub const SETTLE_TIMEOUT: TimeDelta = TimeDelta::seconds(28);
-/// See [`SETTLE_TIMEOUT`].
-pub const AGGREGATOR_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
 
 /// Returns the context of an invocation that has until `deadline`.
 pub fn context(deadline: DateTime<Utc>) -> Context {

@@ -1,18 +1,11 @@
-//! The queues, with the dead-letter queues and limits of `template.yaml`.
+//! The queues of `template.yaml`.
 
+use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_queue::Queue;
 use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 
-/// How often a request is received before it goes to the dead-letter queue.
-pub const MAX_REQUEST_RECEIVES: u32 = 5;
-
-/// How often a settlement result is received before it goes to the dead-letter queue: 30 times three minutes outlast an
-/// outage of an hour and a half.
-pub const MAX_RESULT_RECEIVES: u32 = 30;
-
-/// The visibility timeout of a settlement result: six times the timeout of `settle`.
-pub const RESULT_VISIBILITY: TimeDelta = TimeDelta::seconds(180);
+use crate::template::{Redrive, Template};
 
 /// All queues.
 #[derive(Debug, Clone)]
@@ -30,15 +23,23 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Creates empty queues.
-    pub fn empty() -> Self {
-        let (requests, request_dead_letters) =
-            with_dead_letters(QueueSettings::named("payment-requests"), MAX_REQUEST_RECEIVES);
-        let results = QueueSettings::named("payment-results");
-        let (results, result_dead_letters) =
-            with_dead_letters(QueueSettings { visibility_timeout: RESULT_VISIBILITY, ..results }, MAX_RESULT_RECEIVES);
-        let dispatch_failures = Queue::new(QueueSettings::named("dispatch-failures"));
-        Self { requests, request_dead_letters, results, result_dead_letters, dispatch_failures }
+    /// Creates the template's queues, without messages.
+    pub fn of(template: &Template) -> Result<Self> {
+        let (requests, results) = (queue(template, "RequestQueue")?, queue(template, "ResultQueue")?);
+        Ok(Self {
+            request_dead_letters: dead_letters_of(&requests)?,
+            requests,
+            result_dead_letters: dead_letters_of(&results)?,
+            results,
+            dispatch_failures: queue(template, "DispatchFailures")?,
+        })
+    }
+
+    /// Returns the queue of an attribute in the template, such as `ResultQueue.Arn`.
+    pub fn at(&self, attribute: &str) -> Result<&Queue> {
+        let queues = self.by_resource().into_iter();
+        let found = queues.filter(|(id, _)| attribute.strip_suffix(".Arn") == Some(id)).map(|(_, queue)| queue).next();
+        found.with_context(|| format!("one machine has no queue {attribute}"))
     }
 
     /// Returns each queue with the name of its resource in the template.
@@ -60,8 +61,22 @@ impl Queues {
     }
 }
 
-fn with_dead_letters(settings: QueueSettings, max_receive_count: u32) -> (Queue, Queue) {
-    let dead_letter_queue = Queue::new(QueueSettings::named(&format!("{}-dead-letters", settings.name)));
-    let policy = RedrivePolicy { max_receive_count, dead_letter_queue: dead_letter_queue.clone() };
-    (Queue::new(QueueSettings { redrive_policy: Some(policy), ..settings }), dead_letter_queue)
+/// Creates a queue of the template, which has the name of its resource, and its dead-letter queue.
+fn queue(template: &Template, resource: &str) -> Result<Queue> {
+    let mut known = template.queues.iter().filter(|(id, _)| id == resource);
+    let (_, deployed) = known.next().with_context(|| format!("the template has no queue {resource}"))?;
+    let mut settings = QueueSettings::named(resource);
+    settings.visibility_timeout = deployed.visibility_timeout.map_or(settings.visibility_timeout, TimeDelta::seconds);
+    if let Some(Redrive { dead_letter_target_arn, max_receive_count }) = &deployed.redrive_policy {
+        let resource = dead_letter_target_arn.trim_end_matches(".Arn");
+        let dead_letter_queue = queue(template, resource)?;
+        settings.redrive_policy = Some(RedrivePolicy { max_receive_count: *max_receive_count, dead_letter_queue });
+    }
+    Ok(Queue::new(settings))
+}
+
+fn dead_letters_of(queue: &Queue) -> Result<Queue> {
+    let settings = queue.settings();
+    let policy = settings.redrive_policy.as_ref();
+    policy.map(|it| it.dead_letter_queue.clone()).with_context(|| format!("{} has no dead-letter queue", settings.name))
 }

@@ -19,6 +19,7 @@ use crate::links::ReportLinks;
 use crate::queues::Queues;
 use crate::reports::reports_in;
 use crate::started::Started;
+use crate::template::Template;
 
 /// The engine that holds the tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,7 +135,7 @@ impl StackBuilder {
         })?;
         // After the engine, since the reports may be in the folder of its data: the error then names --data.
         let reports = reports.map_or_else(|| Ok(Arc::new(InMemory::new()) as _), |folder| reports_in(&folder))?;
-        let (metrics, queues) = (Metrics::captured(), Queues::empty());
+        let (metrics, queues) = (Metrics::captured(), Queues::of(Template::ours()?)?);
         let links = ReportLinks::over(Arc::clone(&reports));
         Ok(Stack {
             engine,

@@ -8,6 +8,7 @@
 mod expiry;
 mod publishing;
 mod schedule;
+mod sources;
 mod starting;
 mod tick;
 
@@ -17,78 +18,31 @@ use std::time::Instant;
 use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_boot::{Clock, Metrics};
-use payments_delivery::queue::QueueMappingSettings;
-use payments_delivery::{Delivery, DeliveryOutcome, Filter, QueueMapping, StreamMapping, StreamSettings};
+use payments_delivery::{Delivery, DeliveryOutcome, QueueMapping, StreamMapping};
 use payments_model::causes;
-use payments_queue::Queue;
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::function::Function;
 use crate::handlers::Handlers;
 use crate::invocation::context;
 use crate::queues::Queues;
 use crate::stack::Stack;
+use crate::template::{DeployedFunction, ScheduleSpec, Template};
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 use crate::triggers::expiry::Expiry;
 use crate::triggers::publishing::Publishing;
+use crate::triggers::sources::{queue_source, stream_source};
 use crate::triggers::starting::Starting;
 
-pub use publishing::{PUBLISH_BATCH, PUBLISH_FILTER, publish_settings};
-pub use schedule::{SCHEDULES, Schedule, ScheduleSpec};
+pub use schedule::Schedule;
+pub use sources::{queue_settings, stream_settings};
 pub use tick::{Counts, Tick, Took};
 
-/// The changes of the hot table that go to `dispatch`: claims and redrives, the only ones that leave a payment pending.
-pub const DISPATCH_FILTER: &str = r#"{"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
+/// The stream of the hot table. That of the log wakes `publish`, which reads none of its records.
+const HOT_STREAM: &str = "PaymentsTable.StreamArn";
 
-/// The most stream records of one invocation of `dispatch`.
-pub const DISPATCH_BATCH: usize = 100;
-
-/// How often a failing batch of `dispatch` is retried.
-pub const DISPATCH_RETRIES: u32 = 5;
-
-/// The changes of the hot table that go to `stream-aggregator`: those of heads, and not its own writes.
-pub const AGGREGATOR_FILTER: &str = r#"{"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"ACCT#"}]}}}}"#;
-
-/// The most stream records of one invocation of `stream-aggregator`. A commit costs the same for one as for a thousand.
-pub const AGGREGATOR_BATCH: usize = 1_000;
-
-/// How long `stream-aggregator` waits for a full batch.
-pub const AGGREGATOR_BATCHING_WINDOW: TimeDelta = TimeDelta::seconds(3);
-
-/// The tumbling window of `stream-aggregator`. Only events with a window name their stream shard.
-pub const AGGREGATOR_TUMBLING_WINDOW: TimeDelta = TimeDelta::seconds(60);
-
-/// The most settlement results of one invocation of `settle`.
-pub const SETTLE_BATCH: usize = 10;
-
-/// Returns the stream mapping of `dispatch`, which reports discarded batches to `failures`.
-pub fn dispatch_settings(failures: &Queue) -> Result<StreamSettings> {
-    Ok(StreamSettings {
-        batch_size: DISPATCH_BATCH,
-        filter: Some(Filter::parse(DISPATCH_FILTER)?),
-        maximum_retry_attempts: Some(DISPATCH_RETRIES),
-        bisect_batch_on_function_error: true,
-        report_batch_item_failures: true,
-        on_failure: Some(failures.clone()),
-        ..StreamSettings::of("dispatch")
-    })
-}
-
-/// Returns the stream mapping of `stream-aggregator`. It never discards a record: the function skips a record that it
-/// cannot read, and what it cannot write waits.
-pub fn aggregator_settings() -> Result<StreamSettings> {
-    Ok(StreamSettings {
-        batch_size: AGGREGATOR_BATCH,
-        maximum_batching_window: AGGREGATOR_BATCHING_WINDOW,
-        filter: Some(Filter::parse(AGGREGATOR_FILTER)?),
-        tumbling_window: Some(AGGREGATOR_TUMBLING_WINDOW),
-        ..StreamSettings::of("stream-aggregator")
-    })
-}
-
-/// How many invocations of `settle` run at once. Lambda starts with five pollers.
-const SETTLE_POLLERS: usize = 5;
+/// How many invocations a queue has at once, unless the template permits fewer. Lambda starts with five pollers.
+const POLLERS: usize = 5;
 
 /// The timeout of a scheduled function. The template allows more. Here it is short, because a scheduled function holds
 /// up the stream and the shutdown.
@@ -101,35 +55,50 @@ pub struct Triggers {
     metrics: Metrics,
     queues: Queues,
     schedules: Vec<Schedule>,
-    dispatch: StreamMapping,
-    aggregator: StreamMapping,
-    settle: QueueMapping,
+    /// The mappings of streams and queues to functions, in the order of the template.
+    mappings: Vec<(&'static DeployedFunction, Mapping)>,
     service: TransactionService,
     publishing: Publishing,
     expiry: Expiry,
     starting: Starting,
 }
 
+/// What Lambda polls for a function.
+enum Mapping {
+    Stream(Box<StreamMapping>),
+    /// A queue, and how many invocations run at once.
+    Queue(QueueMapping, usize),
+}
+
 impl Triggers {
-    /// Creates the triggers of `functions`, which send to the stack's queue of requests, and a transaction service at
-    /// the other end of the queues. Nothing runs yet.
+    /// Creates the triggers of `functions` that the template has, which send to the stack's queue of requests, and a transaction service
+    /// at the other end of the queues. Nothing runs yet.
     ///
     /// The stream is read from its oldest record. A payment that was dispatched before is either no longer pending or is
     /// dispatched again, and a change that was counted before is behind its checkpoint.
     pub async fn new(stack: &Stack, functions: Arc<dyn Handlers>, service: TransactionServiceSettings) -> Result<Self> {
-        let stream = stack.stream().await?;
+        let (template, stream) = (Template::ours()?, stack.stream().await?);
         let (zone, queues) = (stack.environment.time_zone.parse()?, stack.queues.clone());
-        let settle = QueueMappingSettings { batch_size: SETTLE_BATCH, report_batch_item_failures: true };
+        let mut mappings = Vec::new();
+        for function in &template.functions {
+            if let Some(source) = stream_source(function).filter(|source| source.stream == HOT_STREAM) {
+                let failures = source.failures().map(|queue| queues.at(queue)).transpose()?;
+                let mapping = StreamMapping::new(stream_settings(&function.package, failures)?, stream.clone())?;
+                mappings.push((function, Mapping::Stream(Box::new(mapping))));
+            }
+            if let Some(source) = queue_source(function) {
+                let mapping = QueueMapping::new(queue_settings(&function.package)?, queues.at(&source.queue)?.clone());
+                mappings.push((function, Mapping::Queue(mapping, source.scaling.maximum_concurrency.min(POLLERS))));
+            }
+        }
         Ok(Self {
             publishing: Publishing::of(stack, Arc::clone(&functions), TIMEOUT).await?,
             starting: Starting::of(stack, Arc::clone(&functions), TIMEOUT),
             functions,
             clock: stack.clock.clone(),
             metrics: stack.metrics.clone(),
-            schedules: SCHEDULES.iter().map(|spec| Schedule::new(spec, zone)).collect::<Result<_>>()?,
-            dispatch: StreamMapping::new(dispatch_settings(&queues.dispatch_failures)?, stream.clone())?,
-            aggregator: StreamMapping::new(aggregator_settings()?, stream)?,
-            settle: QueueMapping::new(settle, queues.results.clone()),
+            schedules: template.schedules().map(|spec| Schedule::new(spec, zone)).collect::<Result<_>>()?,
+            mappings,
             service: TransactionService::new(service, queues.requests.clone(), queues.results.clone()),
             expiry: Expiry::of(stack),
             queues,
@@ -182,17 +151,7 @@ impl Triggers {
         if let Err(error) = self.expiry.run(now).await {
             tick.troubles.push(format!("expired items stay: {error:#}"));
         }
-        loop {
-            let dispatched = self.dispatch(now, &mut tick).await;
-            let step = self.service.step(now);
-            tick.received += step.received;
-            tick.answered += step.answered;
-            let settled = self.settle(now, &mut tick).await;
-            let counted = self.count(now, &mut tick).await;
-            if !dispatched && !settled && !counted && step == Default::default() {
-                break;
-            }
-        }
+        while self.deliver(now, &mut tick).await {}
         // After all that is there was counted: where nothing runs in the background, a recount meets counters that stand still.
         tick.troubles.extend(self.starting.step(now).await);
         if let Err(error) = self.publishing.wake(now).await {
@@ -210,7 +169,14 @@ impl Triggers {
     pub async fn tick_to_the_end(&mut self, now: DateTime<Utc>) -> Tick {
         let mut tick = self.tick(now).await;
         let mut rest = Tick::default();
-        self.count(now + AGGREGATOR_BATCHING_WINDOW, &mut rest).await;
+        for number in 0..self.mappings.len() {
+            if let Mapping::Stream(mapping) = &self.mappings[number].1 {
+                let later = now + mapping.settings().maximum_batching_window;
+                if later > now {
+                    self.poll(number, later, &mut rest).await;
+                }
+            }
+        }
         if let Err(error) = self.publishing.wake(now).await {
             rest.troubles.push(format!("publish: {error}"));
         }
@@ -221,63 +187,61 @@ impl Triggers {
     }
 
     async fn run_schedules(&mut self, now: DateTime<Utc>, tick: &mut Tick) {
-        let due: Vec<ScheduleSpec> =
+        let due: Vec<&'static ScheduleSpec> =
             self.schedules.iter_mut().filter_map(|it| it.falls_due(now).then_some(it.spec())).collect();
         for spec in due {
             let began = Instant::now();
-            if let Err(error) = self.run(&spec).await {
+            if let Err(error) = self.run(spec).await {
                 tick.troubles.push(format!("{}: {error}", spec.name));
             }
-            match spec.function {
-                Function::Report => tick.took.report += began.elapsed(),
-                Function::DailyDueSweeper => tick.took.sweep += began.elapsed(),
+            match spec.package.as_str() {
+                "report" => tick.took.report += began.elapsed(),
+                "daily-due-sweeper" => tick.took.sweep += began.elapsed(),
                 _ => {}
             }
         }
     }
 
     /// Invokes the function of a schedule with its input.
-    async fn run(&mut self, spec: &ScheduleSpec) -> Result<(), String> {
-        let input: Value = serde_json::from_str(spec.input).map_err(|error| causes(&error).join(": "))?;
-        if spec.function == Function::Publish {
+    async fn run(&mut self, spec: &'static ScheduleSpec) -> Result<(), String> {
+        let input: Value = serde_json::from_str(&spec.input).map_err(|error| causes(&error).join(": "))?;
+        if spec.package == "publish" {
             return self.publishing.invoke(input).await;
         }
-        self.functions.scheduled(spec.function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
+        self.functions.scheduled(&spec.package, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 
-    /// Delivers the stream to `dispatch` until nothing is left. Returns whether there was anything.
-    async fn dispatch(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
-        let started = Instant::now();
-        let any = drain(&mut self.dispatch, Function::Dispatch, &*self.functions, now, tick).await;
-        tick.took.dispatch += started.elapsed();
-        any
-    }
-
-    /// Delivers the stream to `stream-aggregator` until nothing is left. Returns whether there was anything.
-    async fn count(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
-        let started = Instant::now();
-        let any = drain(&mut self.aggregator, Function::StreamAggregator, &*self.functions, now, tick).await;
-        tick.took.aggregate += started.elapsed();
-        any
-    }
-
-    /// Delivers settlement results to `settle` until none is visible. Returns whether there was any.
-    async fn settle(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
-        let (started, mut any) = (Instant::now(), false);
-        let functions = &self.functions;
-        let function = |event| functions.deliver(Function::Settle, event);
-        loop {
-            let pollers = (0..SETTLE_POLLERS).map(|_| self.settle.step(now, function));
-            let steps: Vec<_> = futures::future::join_all(pollers).await.into_iter().flatten().collect();
-            if steps.is_empty() {
-                break;
+    /// Delivers what is ready in each stream and queue, and lets the transaction service work before a queue is read. Returns whether there
+    /// was anything.
+    async fn deliver(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
+        let mut any = false;
+        for number in 0..self.mappings.len() {
+            if matches!(self.mappings[number].1, Mapping::Queue(..)) {
+                let step = self.service.step(now);
+                tick.received += step.received;
+                tick.answered += step.answered;
+                any |= step != Default::default();
             }
-            any = true;
-            for step in steps {
-                tick.troubles.extend(step.error.map(|error| format!("settle: {error}")));
-            }
+            any |= self.poll(number, now, tick).await;
         }
-        tick.took.settle += started.elapsed();
+        any
+    }
+
+    /// Delivers a stream or a queue until nothing in it is ready. Returns whether there was anything.
+    async fn poll(&mut self, number: usize, now: DateTime<Utc>, tick: &mut Tick) -> bool {
+        let started = Instant::now();
+        let (function, mapping) = &mut self.mappings[number];
+        let package = function.package.as_str();
+        let any = match mapping {
+            Mapping::Stream(mapping) => drain(mapping, package, &*self.functions, now, tick).await,
+            Mapping::Queue(mapping, pollers) => empty(mapping, *pollers, package, &*self.functions, now, tick).await,
+        };
+        let took = match package {
+            "dispatch" => &mut tick.took.dispatch,
+            "stream-aggregator" => &mut tick.took.aggregate,
+            _ => &mut tick.took.settle,
+        };
+        *took += started.elapsed();
         any
     }
 }
@@ -288,10 +252,33 @@ impl std::fmt::Debug for Triggers {
     }
 }
 
+/// Delivers a queue's messages to a function until none is visible. Returns whether there was any.
+async fn empty(
+    mapping: &QueueMapping,
+    pollers: usize,
+    package: &'static str,
+    functions: &dyn Handlers,
+    now: DateTime<Utc>,
+    tick: &mut Tick,
+) -> bool {
+    let mut any = false;
+    loop {
+        let steps = (0..pollers).map(|_| mapping.step(now, |event| functions.deliver(package, event)));
+        let steps: Vec<_> = futures::future::join_all(steps).await.into_iter().flatten().collect();
+        if steps.is_empty() {
+            return any;
+        }
+        any = true;
+        for step in steps {
+            tick.troubles.extend(step.error.map(|error| format!("{package}: {error}")));
+        }
+    }
+}
+
 /// Delivers a stream to a function until nothing is left. Returns whether there was anything.
 async fn drain(
     mapping: &mut StreamMapping,
-    function: Function,
+    function: &'static str,
     functions: &dyn Handlers,
     now: DateTime<Utc>,
     tick: &mut Tick,
@@ -307,9 +294,9 @@ async fn drain(
         };
         deliveries.iter().for_each(|delivery| record_failure(function, delivery, tick));
         any |= !deliveries.is_empty();
-        // `dispatch` is retried at once, since its retries are limited; `stream-aggregator` at the next tick.
+        // A batch is retried at once if its retries are limited, and otherwise at the next tick.
         let retries = deliveries.iter().any(|delivery| matches!(delivery.outcome, DeliveryOutcome::Retrying { .. }));
-        if deliveries.is_empty() || (retries && function == Function::StreamAggregator) {
+        if deliveries.is_empty() || (retries && mapping.settings().maximum_retry_attempts.is_none()) {
             return any;
         }
     }
@@ -322,7 +309,7 @@ async fn today(functions: &Arc<dyn Handlers>, clock: &Clock) -> Option<String> {
 }
 
 /// Adds the failure of a delivery to a tick.
-fn record_failure(function: Function, delivery: &Delivery, tick: &mut Tick) {
+fn record_failure(function: &'static str, delivery: &Delivery, tick: &mut Tick) {
     match &delivery.outcome {
         DeliveryOutcome::Succeeded => {}
         DeliveryOutcome::Retrying { why, remaining } => {

@@ -82,7 +82,7 @@ async fn row(
     }
     let zip = hundredths(u128::try_from(deflated(&bootstrap)?)? / 10_000);
     let (ours, theirs) = (hundredths(median(ours) / 10), hundredths(median(theirs) / 10));
-    let (package, ratio) = (function.package, hundredths(median(ratios)));
+    let (package, ratio) = (&function.package, hundredths(median(ratios)));
     Ok(format!("| `{package}`{case} | {zip} MB | {ours} ms | {theirs} ms | {ratio} |"))
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use chrono::{DateTime, TimeDelta};
 use libtest_mimic::Trial;
+use payments_bank::read_configuration;
 use payments_boot::Lookup;
 use payments_machine::Environment;
-use payments_tests::read_configuration;
 
 use crate::deployed::{Deployed, Places};
 use crate::sandbox::{Sandbox, Times};

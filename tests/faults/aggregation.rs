@@ -5,8 +5,7 @@ use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::{DateTime, Utc};
 use payments_bank::Functions;
 use payments_delivery::{Delivery, StreamMapping};
-use payments_machine::triggers::AGGREGATOR_BATCHING_WINDOW;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use serde_json::Value;
 
 use crate::fixture::Fixture;
@@ -17,7 +16,7 @@ const MOST_STEPS: usize = 2_000;
 
 /// The function of the stream mapping.
 pub(crate) async fn aggregate(functions: &Functions, event: Value) -> Result<Value, String> {
-    functions.deliver(Function::StreamAggregator, event).await
+    functions.deliver("stream-aggregator", event).await
 }
 
 /// Steps a mapping until it has delivered a batch or has none left. Returns all deliveries. The mapping waits for a
@@ -36,7 +35,7 @@ pub(crate) async fn next_batch<Answer: Future<Output = Result<Value, String>>>(
         if batch {
             break;
         }
-        now += AGGREGATOR_BATCHING_WINDOW;
+        now += mapping.settings().maximum_batching_window;
     }
     Ok(all)
 }

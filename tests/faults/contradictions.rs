@@ -3,7 +3,6 @@
 //! In a month, the transaction service moves what it was asked to.
 
 use anyhow::Result;
-use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
@@ -23,7 +22,7 @@ async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settle
     wrong[2]["payeeAccountId"] = json!("somebody-else");
     let mut dead: Vec<String> = wrong.iter().map(Value::to_string).collect();
     dead.sort();
-    let often = u64::from(MAX_RESULT_RECEIVES);
+    let often = u64::from(fixture.most_receives());
     // Before the payments are settled, and after that.
     for stage in [Stage::UnderWay, Stage::Finished] {
         drop(fixture.metrics.take());
@@ -31,7 +30,7 @@ async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settle
             fixture.results.send(result.to_string(), fixture.time.now())?;
         }
         fixture.settle_all().await?;
-        fixture.time.pass(RESULT_VISIBILITY);
+        fixture.pass_visibility();
         assert!(fixture.settle_step().await.is_none(), "nothing is left in the queue");
         let lines = fixture.metrics.take();
         for (metric, want) in

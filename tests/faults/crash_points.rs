@@ -10,7 +10,6 @@ use daily_due_sweeper::Action;
 use fastrand::Rng;
 use payments_lab::facts::intent::Intent;
 use payments_machine::layers::random::Seed;
-use payments_machine::queues::RESULT_VISIBILITY;
 use payments_tests::{Ask, CrashPoint, Reply, Way};
 use serde_json::json;
 
@@ -199,7 +198,7 @@ impl Case {
 
         if self.again {
             if self.work == Work::Settle {
-                fixture.time.pass(RESULT_VISIBILITY);
+                fixture.pass_visibility();
             }
             self.work.fire(fixture, &mut intents).await?;
             ensure!(self.work.is_answered(&intents), "{self:?}: the client's retry did not succeed");

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_store::Item;
 use payments_tests::LogLines;
 use payments_tests::tables::{key_of, number, text};
@@ -102,7 +102,7 @@ async fn the_aggregator_the_report_the_archive_and_the_recount_name_what_they_ca
     let head = head_of(&fixture, &intents[0].account).await?;
     damage(&fixture, hot, &head, "unreported", Some(text("202611200900#nobody"))).await?;
     drop(log.take()?);
-    invoke(&fixture, &fixture.functions, Function::Report).await?;
+    invoke(&fixture, &fixture.functions, "report").await?;
     assert_names(&log, "is not reported", hot, &head)?;
     damage(&fixture, hot, &head, "unreported", None).await?;
     damage(&fixture, hot, &head, "amountMinor", Some(text("lots"))).await?;
@@ -110,12 +110,12 @@ async fn the_aggregator_the_report_the_archive_and_the_recount_name_what_they_ca
     assert_names(&log, "a head is invalid", hot, &head)?;
 
     fixture.time.pass(UNTIL_NIGHT);
-    invoke(&fixture, &fixture.functions, Function::Archive).await?;
+    invoke(&fixture, &fixture.functions, "archive").await?;
     assert_names(&log, "cannot be archived", hot, &head)?;
     let day = &intents[0].scheduled_for[..10];
     let input: Value = json!({ "action": "recount", "from": day, "to": day });
     let context = payments_machine::invocation::context(fixture.time.now() + TimeDelta::minutes(10));
-    let recounted = fixture.functions.scheduled(Function::Recount, input, context).await;
+    let recounted = fixture.functions.scheduled("recount", input, context).await;
     recounted.map_err(anyhow::Error::msg)?;
     assert_names(&log, "an index entry cannot be read", hot, &head)?;
     Ok(())

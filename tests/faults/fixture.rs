@@ -15,11 +15,10 @@ use fastrand::Rng;
 use lambda_runtime::LambdaEvent;
 use payments_bank::{Dependencies, Functions};
 use payments_boot::Metrics;
-use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping};
+use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, Source, StreamMapping};
 use payments_lab::facts::intent::{Amendment, Intent};
-use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_machine::triggers::{aggregator_settings, dispatch_settings};
-use payments_machine::{Environment, Function, Handlers as _, Queues, Time};
+use payments_machine::triggers::{queue_settings, stream_settings};
+use payments_machine::{Environment, Handlers as _, Queues, Template, Time};
 use payments_model::PaymentId;
 use payments_queue::Queue;
 use payments_sqs::SqsQueue;
@@ -88,19 +87,18 @@ impl Fixture {
     async fn of(world: World, shards: u16) -> Result<Self> {
         let time = Time::at(MORNING.parse()?);
         let stream = stream_of(&world).await?;
-        let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::empty();
-        let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
+        let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::of(Template::ours()?)?;
         let faults = FaultInjector::new(&world, &time, &requests)?;
         let metrics = Metrics::captured();
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
         let environment = Environment { shards, ..world.environment.clone() };
         let functions = functions_with_roles(&environment, &client, &dependencies)?;
         let redating = functions_with_roles(&closing(&environment), &client, &dependencies)?;
-        let dispatching = StreamMapping::new(dispatch_settings(&dispatch_failures)?, stream.clone())?;
-        let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
+        let dispatching = StreamMapping::new(stream_settings("dispatch", Some(&dispatch_failures))?, stream.clone())?;
+        let aggregating = StreamMapping::new(stream_settings("stream-aggregator", None)?, stream.clone())?;
         Ok(Self {
             source: Source::from(stream.clone()),
-            settling: QueueMapping::new(mapping, results.clone()),
+            settling: QueueMapping::new(queue_settings("settle")?, results.clone()),
             dispatching: tokio::sync::Mutex::new(dispatching),
             aggregating: tokio::sync::Mutex::new(aggregating),
             client: world.client().await,
@@ -252,14 +250,24 @@ impl Fixture {
         self.settling.step(self.time.now(), |event| settle(&self.functions, event)).await
     }
 
+    /// The most receives of a result.
+    pub(crate) fn most_receives(&self) -> u32 {
+        self.results.settings().redrive_policy.as_ref().map_or(u32::MAX, |policy| policy.max_receive_count)
+    }
+
+    /// Passes the time until a result that was received can be received again.
+    pub(crate) fn pass_visibility(&self) {
+        self.time.pass(self.results.settings().visibility_timeout);
+    }
+
     /// Delivers all results, and passes the time until failed ones come again.
     pub(crate) async fn settle_all(&self) -> Result<()> {
-        for _ in 0..=MAX_RESULT_RECEIVES {
+        for _ in 0..=self.most_receives() {
             while self.settle_step().await.is_some() {}
             if self.results.counts(self.time.now()).in_flight == 0 {
                 return Ok(());
             }
-            self.time.pass(RESULT_VISIBILITY);
+            self.pass_visibility();
         }
         Ok(())
     }
@@ -301,12 +309,12 @@ impl Fixture {
 
 /// The function of the stream mapping.
 pub(crate) async fn dispatch(functions: &Functions, event: Value) -> Result<Value, String> {
-    functions.deliver(Function::Dispatch, event).await
+    functions.deliver("dispatch", event).await
 }
 
 /// The function of the queue mapping.
 pub(crate) async fn settle(functions: &Functions, event: Value) -> Result<Value, String> {
-    functions.deliver(Function::Settle, event).await
+    functions.deliver("settle", event).await
 }
 
 /// The stream of the hot table.

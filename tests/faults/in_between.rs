@@ -8,7 +8,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use daily_due_sweeper::Action;
 use payments_lab::facts::intent::Intent;
 use payments_machine::layers::attributes::text;
-use payments_machine::{Fate, Function, Handlers as _};
+use payments_machine::{Fate, Handlers as _};
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
@@ -151,7 +151,7 @@ async fn readers_show_it_once_and_as_pending() -> Result<()> {
     fixture.aggregate_all().await?;
     let input: Value = json!({ "action": "recount", "from": day, "to": day });
     let context = payments_machine::invocation::context(fixture.time.now() + TimeDelta::minutes(10));
-    let recounted = fixture.functions.scheduled(Function::Recount, input, context).await.map_err(anyhow::Error::msg)?;
+    let recounted = fixture.functions.scheduled("recount", input, context).await.map_err(anyhow::Error::msg)?;
     assert_eq!(recounted["exact"], 1, "{recounted}");
     fixture.settle_all().await?;
     assert_completed(&fixture, &intents, settled_at).await.context("in the end")

@@ -9,7 +9,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, RedriveOutcome, SweeperOutcome};
 use lambda_runtime::LambdaEvent;
 use payments_bank::Functions;
-use payments_machine::queues::RESULT_VISIBILITY;
 use payments_machine::{Call, Environment, Fate};
 use payments_tests::tables::context;
 
@@ -264,7 +263,7 @@ async fn results_that_stay_throttled_are_returned_before_the_deadline_and_settle
     assert_eq!(returned, 10);
     assert!(took >= TimeDelta::seconds(10) && took < TimeDelta::seconds(28), "{took}");
     fixture.faults.clear();
-    fixture.time.pass(RESULT_VISIBILITY);
+    fixture.pass_visibility();
     assert_eq!(deliver(&fixture, &functions).await.1, 0);
     fixture.assert_counters_exact().await
 }

@@ -9,8 +9,7 @@ use chrono::TimeDelta;
 use daily_due_sweeper::{Action, SweeperOutcome};
 use payments_lab::facts::intent::Intent;
 use payments_machine::Fate;
-use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_machine::triggers::DISPATCH_RETRIES;
+use payments_machine::triggers::stream_settings;
 use payments_tests::Ask;
 use payments_tests::tables::{number, text};
 use serde_json::{Value, json};
@@ -71,12 +70,12 @@ async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_a
     assert_eq!(violations(&fixture, &good, Stage::Finished).await?, [""; 0]);
 
     fixture.settle_all().await?;
-    fixture.time.pass(RESULT_VISIBILITY);
+    fixture.pass_visibility();
     assert!(fixture.settle_step().await.is_none(), "nothing is left in the queue");
     dead.sort();
     assert_eq!(bodies(&fixture.dead_results, &fixture), dead);
     let lines = fixture.metrics.take();
-    let often = u64::from(MAX_RESULT_RECEIVES);
+    let often = u64::from(fixture.most_receives());
     for (metric, want) in
         [("PoisonMessages", 5 * often), ("UnknownPayments", often), ("EarlyResults", often), ("ConflictingResults", 0)]
     {
@@ -94,7 +93,7 @@ async fn an_early_result_settles_when_its_payment_is_pending() -> Result<()> {
     fixture.results.send(result_of(&request).to_string(), fixture.time.now())?;
     let early = fixture.settle_step().await.context("no delivery")?;
     assert_eq!(early.deleted, 0);
-    fixture.time.pass(RESULT_VISIBILITY);
+    fixture.pass_visibility();
     fixture.tick(Action::Sweep).await?;
     let settled = fixture.settle_step().await.context("no delivery")?;
     assert_eq!(settled.deleted, 1);
@@ -193,11 +192,13 @@ async fn an_unreadable_head_is_isolated_and_sent_once_it_is_repaired() -> Result
     let dispatch_failures = bodies(&fixture.dispatch_failures, &fixture);
     // Its claim and the damage: both records lead to a head that cannot be read.
     assert_eq!(dispatch_failures.len(), 2, "{dispatch_failures:#?}");
+    let retries =
+        stream_settings("dispatch", Some(&fixture.dispatch_failures))?.maximum_retry_attempts.context("no limit")?;
     for record in &dispatch_failures {
         let record: Value = serde_json::from_str(record)?;
         assert_eq!(record["DDBStreamBatchInfo"]["batchSize"], 1, "isolated");
         assert_eq!(record["requestContext"]["condition"], "RetryAttemptsExhausted");
-        assert_eq!(record["requestContext"]["approximateInvokeCount"], DISPATCH_RETRIES + 1);
+        assert_eq!(record["requestContext"]["approximateInvokeCount"], retries + 1);
     }
     let lines = fixture.metrics.take();
     assert!(fixture.metric(&lines, "PoisonRecords") > 0, "{lines:?}");

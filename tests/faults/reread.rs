@@ -7,7 +7,7 @@ use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};
 use payments_lab::Weakness;
 use payments_machine::layers::random::Seed;
-use payments_machine::triggers::dispatch_settings;
+use payments_machine::triggers::stream_settings;
 
 use crate::fixture::{Fixture, dispatch, stream_of};
 use crate::staleness::Lag;
@@ -31,7 +31,8 @@ async fn a_re_read_stream_sends_nothing_again() -> Result<()> {
     for batch_size in [1, 3, 100] {
         for lag in [Lag::default(), Lag::always(40)] {
             fixture.faults.lag(lag);
-            let settings = StreamSettings { batch_size, ..dispatch_settings(&fixture.dispatch_failures)? };
+            let settings =
+                StreamSettings { batch_size, ..stream_settings("dispatch", Some(&fixture.dispatch_failures))? };
             let mut again = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
             let read = again.drain(fixture.time.now(), 999, |event| dispatch(&fixture.functions, event)).await?;
             assert!(read.iter().map(|delivery| delivery.records).sum::<usize>() >= 16, "{read:?}");

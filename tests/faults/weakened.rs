@@ -9,10 +9,9 @@ use daily_due_sweeper::Action;
 use payments_delivery::{QueueMapping, QueueMappingSettings, StreamMapping, StreamSettings};
 use payments_lab::Weakness;
 use payments_lab::facts::intent::Intent;
+use payments_machine::Fate;
 use payments_machine::layers::attributes;
-use payments_machine::queues::RESULT_VISIBILITY;
-use payments_machine::triggers::dispatch_settings;
-use payments_machine::{Fate, Function};
+use payments_machine::triggers::stream_settings;
 use payments_model::PaymentId;
 use payments_queue::PaymentRequest;
 use payments_tests::Ask;
@@ -133,7 +132,7 @@ async fn a_repeated_stream_breaks_a_dispatch_that_trusts_its_records() -> Result
     fixture.dispatching.lock().await.restart_from_trim_horizon();
     fixture.dispatch_all().await?;
     assert_eq!(fixture.faults.sent(), before, "our own handler");
-    let settings = dispatch_settings(&fixture.dispatch_failures)?;
+    let settings = stream_settings("dispatch", Some(&fixture.dispatch_failures))?;
     let mut mapping = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
     mapping.drain(fixture.time.now(), 99, |event| trusting_dispatch(&fixture, event)).await?;
     assert_eq!(fixture.faults.sent(), before + 3, "settled payments are sent again");
@@ -150,7 +149,7 @@ async fn damaged_details_break_a_dispatch_that_does_not_compare_them_with_the_he
     damage.expression_attribute_values(":other", text("somebody-else")).send().await?;
     fixture.dispatch_all().await?;
     assert_eq!(fixture.faults.sent(), 0, "our own handler");
-    let settings = dispatch_settings(&fixture.dispatch_failures)?;
+    let settings = stream_settings("dispatch", Some(&fixture.dispatch_failures))?;
     let mut mapping = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
     mapping.drain(fixture.time.now(), 99, |event| trusting_dispatch(&fixture, event)).await?;
     let found = violations(&fixture, &intents, Stage::UnderWay).await?;
@@ -163,7 +162,7 @@ async fn a_repeated_result_breaks_a_settle_without_a_condition() -> Result<()> {
     assert_seen("and became PROCESSED", Stage::UnderWay, async |fixture, weakened| {
         let intents = fixture.pending(1).await?;
         assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
-        invoke(fixture, &fixture.functions, Function::Report).await?;
+        invoke(fixture, &fixture.functions, "report").await?;
         fixture.faults.weaken(weakened.then_some(Weakness::UnconditionalSettle));
         let account = &intents[0].account;
         let request = fixture.faults.sent_for(account).pop().context("it was sent")?.request;
@@ -193,7 +192,7 @@ async fn a_conflict_breaks_a_settle_that_reports_no_failures() -> Result<()> {
         fixture.faults.inject(of_calls("UpdateItem", Fate::Refuse(400, "TransactionConflictException")));
         mapping.step(fixture.time.now(), |event| settle(&fixture.functions, event)).await;
         fixture.faults.clear();
-        fixture.time.pass(RESULT_VISIBILITY);
+        fixture.pass_visibility();
         mapping.step(fixture.time.now(), |event| settle(&fixture.functions, event)).await;
         Ok(intents)
     })
@@ -203,7 +202,7 @@ async fn a_conflict_breaks_a_settle_that_reports_no_failures() -> Result<()> {
 #[tokio::test]
 async fn a_throttle_breaks_a_dispatch_that_reports_no_failures() -> Result<()> {
     assert_seen(STAYS_PENDING, Stage::Finished, async |fixture, weakened| {
-        let settings = dispatch_settings(&fixture.dispatch_failures)?;
+        let settings = stream_settings("dispatch", Some(&fixture.dispatch_failures))?;
         let settings = StreamSettings { report_batch_item_failures: !weakened, ..settings };
         *fixture.dispatching.lock().await = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
         let intents = fixture.pending(2).await?;

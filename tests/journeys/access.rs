@@ -7,7 +7,6 @@ mod tokens;
 use anyhow::{Context as _, Result};
 use http::Method;
 use payments_bank::Functions;
-use payments_boot::Lookup;
 use payments_http::routes::ROUTES;
 use payments_http::{ProblemKind, Route, Scope};
 use payments_machine::{Handlers as _, event};
@@ -289,13 +288,13 @@ async fn a_request_without_an_authorizer_is_accepted_only_under_sam_local() -> R
         ("true", "$LATEST", json!({ "iam": { "callerId": "AROAEXAMPLE:feed" } }), 401),
         ("true", "$LATEST", token(json!({ "scope": "payments/read" })), 403),
     ] {
-        let get = |name: &str| match name {
+        let get = |package: &str, name: &str| match name {
             "AWS_SAM_LOCAL" => Some(sam_local.to_owned()),
             "AWS_LAMBDA_LOG_STREAM_NAME" => Some(log_stream.to_owned()),
-            other => world.environment.get(other),
+            other => world.environment.get(package, other),
         };
         let dependencies = world.dependencies_over(&world.recorder).await;
-        let functions = Functions::new(&Lookup::new(&get), |_| Ok(dependencies.clone()))?;
+        let functions = Functions::new(get, |_| Ok(dependencies.clone()))?;
         let now = chrono::DateTime::UNIX_EPOCH;
         let (function, event) = Ask::create("tenant", "rent", &rent()).event("test", now, &authorizer)?;
         let reply = Reply::of(functions.invoke(function, event).await)?;

@@ -9,7 +9,9 @@ use chrono::{DateTime, TimeDelta, Timelike, Utc};
 use payments_alarms::Alarm;
 use payments_boot::Lookup;
 use payments_machine::Handlers as _;
-use payments_machine::triggers::{SCHEDULES, Schedule, ScheduleSpec};
+use payments_machine::Template;
+use payments_machine::template::ScheduleSpec;
+use payments_machine::triggers::Schedule;
 use payments_tests::tables::context;
 use payments_tests::{World, template};
 use serde_json::Value;
@@ -71,11 +73,11 @@ struct Line {
 }
 
 /// Runs a schedule on an empty stack.
-async fn run(world: &World, spec: &ScheduleSpec) -> Result<Run> {
+async fn run(world: &World, spec: &'static ScheduleSpec) -> Result<Run> {
     let deadline = world.now().as_chrono() + TimeDelta::minutes(15);
     let context = context(u64::try_from(deadline.timestamp_millis())?);
-    let outcome = world.functions().scheduled(spec.function, serde_json::from_str(spec.input)?, context).await;
-    outcome.map_err(anyhow::Error::msg).context(spec.name)?;
+    let outcome = world.functions().scheduled(&spec.package, serde_json::from_str(&spec.input)?, context).await;
+    outcome.map_err(anyhow::Error::msg).context(spec.name.as_str())?;
     let used = world.recorder.take_capacity_use();
     let writes: Vec<_> =
         used.keys().filter(|(operation, _)| !operation.contains("Get") && operation != "Query").collect();
@@ -95,7 +97,7 @@ async fn run(world: &World, spec: &ScheduleSpec) -> Result<Run> {
 }
 
 /// The times of a day at which a schedule is due.
-fn times(spec: &ScheduleSpec) -> Result<Vec<DateTime<Utc>>> {
+fn times(spec: &'static ScheduleSpec) -> Result<Vec<DateTime<Utc>>> {
     let mut schedule = Schedule::new(spec, "Europe/London".parse()?)?;
     let midnight: DateTime<Utc> = "2026-11-20T00:00:00Z".parse()?;
     // A cron expression is due from its next time on.
@@ -111,7 +113,7 @@ async fn bill() -> Result<Vec<Line>> {
     let world = World::with(|environment| environment.shards = FEW_SHARDS).await?;
     let (mut runs, mut half_read_units, mut bytes, mut gb_millis) = (0, 0, 0, 0);
     let mut hours: BTreeMap<(&str, String), BTreeSet<u32>> = BTreeMap::new();
-    for spec in &SCHEDULES {
+    for spec in Template::ours()?.schedules() {
         let (used, times) = (run(&world, spec).await?, times(spec)?);
         let often = DAYS * u64::try_from(times.len())?;
         runs += often;
@@ -120,7 +122,7 @@ async fn bill() -> Result<Vec<Line>> {
         // Scheduled functions have 1,024 MB.
         gb_millis += often * RUN_MILLIS;
         for metric in used.metrics {
-            hours.entry((spec.function.as_str(), metric)).or_default().extend(times.iter().map(Timelike::hour));
+            hours.entry((spec.package.as_str(), metric)).or_default().extend(times.iter().map(Timelike::hour));
         }
     }
     let (metrics, metric_hours) = (hours.len(), hours.values().map(BTreeSet::len).sum::<usize>());

@@ -6,7 +6,7 @@ use aws_lambda_events::dynamodb;
 use aws_sdk_dynamodb::types::AttributeValue;
 use insta::assert_snapshot;
 use lambda_runtime::LambdaEvent;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_store::Item;
 use payments_tests::World;
 use payments_tests::event_files::{event_text, function_of, snapshot_of};
@@ -81,7 +81,7 @@ pub(crate) async fn run(world: &World, name: &str) -> Result<Value> {
             Ok(in_order_of_ids(serde_json::to_value(response)?))
         }
         "stream-aggregator" => {
-            let response = functions.deliver(Function::StreamAggregator, serde_json::from_str(&text)?).await;
+            let response = functions.deliver("stream-aggregator", serde_json::from_str(&text)?).await;
             response.map_err(anyhow::Error::msg)
         }
         other => bail!("nothing here runs {other}"),

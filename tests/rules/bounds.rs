@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_boot::{HTTP_BUDGET, HTTP_CALL_TIMEOUT, MARGIN};
-use payments_machine::invocation::{AGGREGATOR_TIMEOUT, SETTLE_TIMEOUT};
-use payments_machine::triggers::DISPATCH_BATCH;
 use payments_sqs::{CONCURRENT_BATCHES, MAX_BATCH_MESSAGES};
 use payments_store::{CALL_TIMEOUT, MAX_BATCH_GET};
+use payments_tests::deployed;
 use serde_json::Value;
 use syn::visit::{self, Visit};
 
 use crate::stages::overrides;
-use crate::template::{API, FUNCTION, package, resources, template};
+use crate::template::{API, FUNCTION, resources, template};
 use crate::tree::read;
 
 /// The concurrent invocations of an account by default, and how many of them AWS keeps unreserved.
@@ -151,13 +150,7 @@ const UNTIL_DEADLINE: [(&str, &[&str]); 7] = [
 
 /// The timeout of a package's function.
 fn timeout_of(name: &str) -> Result<Duration> {
-    let template = template()?;
-    let functions = resources(&template, FUNCTION)?;
-    let mut own = functions.iter().filter(|(_, function)| package(function).is_ok_and(|known| known == name));
-    let (_, function) = own.next().with_context(|| name.to_owned())?;
-    let own = &function["Properties"]["Timeout"];
-    let seconds = if own.is_null() { &template["Globals"]["Function"]["Timeout"] } else { own };
-    Ok(Duration::from_secs(seconds.as_u64().context("no timeout")?))
+    Ok(deployed()?.function(name)?.timeout.to_std()?)
 }
 
 /// How many calls to the store a file makes, each place once.
@@ -211,10 +204,6 @@ fn what_follows_a_look_at_the_deadline_fits_into_the_margin() -> Result<()> {
     }
     let report = Duration::from_secs(u64::try_from(report::FILE_CALL.num_seconds())?);
     ensure!((MARGIN + report) * 2 < timeout_of("report")?);
-    // One machine gives them the same time.
-    for (name, local) in [("settle", SETTLE_TIMEOUT), ("stream-aggregator", AGGREGATOR_TIMEOUT)] {
-        assert_eq!(timeout_of(name)?, local.to_std()?, "{name}");
-    }
     Ok(())
 }
 
@@ -229,7 +218,9 @@ fn a_run_of_publish_is_over_before_its_leases() -> Result<()> {
 /// once, one read of details, and a few sends.
 #[test]
 fn a_batch_of_dispatch_fits_into_its_timeout() -> Result<()> {
-    let batch = DISPATCH_BATCH;
+    let template = template()?;
+    let mapping = &template["Resources"]["DispatchFunction"]["Properties"]["Events"]["BecamePending"]["Properties"];
+    let batch = usize::try_from(mapping["BatchSize"].as_u64().context("no batch size")?)?;
     ensure!(batch <= MAX_BATCH_GET);
     let rounds = batch.div_ceil(MAX_BATCH_MESSAGES).div_ceil(CONCURRENT_BATCHES);
     let longest = CALL_TIMEOUT * u32::try_from(4 + rounds)?;

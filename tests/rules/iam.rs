@@ -22,7 +22,6 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_http::HttpFunction;
-use payments_machine::Function;
 use payments_store::Store;
 use payments_tests::{Ask, Permission, Role, World, template, with_role};
 use syn::visit::{self, Visit};
@@ -159,9 +158,9 @@ async fn a_function_without_the_permission_is_denied() -> Result<()> {
     let world = World::open().await?;
     let (client, tables) = (world.client().await, &world.environment.tables);
     let day = "2026-11-20".parse()?;
-    let reader = Store::new(with_role(&client, Function::Http(HttpFunction::QueryDue), tables)?, tables.clone());
+    let reader = Store::new(with_role(&client, HttpFunction::QueryDue.name(), tables)?, tables.clone());
     reader.counters(day, day).await?;
-    let other = Store::new(with_role(&client, Function::Settle, tables)?, tables.clone());
+    let other = Store::new(with_role(&client, "settle", tables)?, tables.clone());
     let refused = other.counters(day, day).await.err().context("settle reads counters")?;
     assert!(format!("{:?}", anyhow::Error::new(refused)).contains("the role of settle does not allow"));
     world.send(Ask::get("/counts?from=2026-11-20&to=2026-11-20")).await?;

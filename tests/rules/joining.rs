@@ -49,7 +49,7 @@ fn the_pull_request_template_quotes_the_checklist() -> Result<()> {
 
 #[test]
 fn the_dependency_bot_watches_each_manifest() -> Result<()> {
-    let bot: Value = serde_yaml_ng::from_str(&read(".github/dependabot.yml")?)?;
+    let bot: Value = payments_machine::yaml::from_str(&read(".github/dependabot.yml")?)?;
     let watched = bot["updates"].as_array().context("no updates")?.iter().flat_map(|update| {
         let folders = update["directories"].as_array().into_iter().flatten().chain(update.get("directory"));
         folders.map(|folder| (text(&update["package-ecosystem"]), text(folder)))

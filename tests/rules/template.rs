@@ -1,12 +1,15 @@
 //! Compares `template.yaml` with the code: the deployed tables, routes and settings are the tested ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
+use payments_bank::read_configuration;
 use payments_boot::Lookup;
 use payments_http::routes::{self, DEFAULT_FUNCTION};
+use payments_machine::Template;
+use payments_machine::template::DeployedFunction;
 use payments_store::schema::{self, Index, KeyAttribute, Table};
-use payments_tests::read_configuration;
+use payments_tests::deployed;
 pub(crate) use payments_tests::template;
 use serde_json::{Map, Value, json};
 
@@ -108,18 +111,18 @@ fn functions_are_built_from_their_own_packages() -> Result<()> {
 
 #[test]
 fn functions_can_read_their_configuration() -> Result<()> {
-    let (template, sam_local) = (template()?, sam_local_environment()?);
-    for (name, function) in resources(&template, FUNCTION)? {
-        let declared = |variable: &str| variable_of(&template, function, variable);
-        read_configuration(package(function)?, &Lookup::new(&declared))
-            .with_context(|| format!("{name} would not start"))?;
+    let (deployed, sam_local) = (deployed()?, sam_local_environment()?);
+    for DeployedFunction { id: name, package, .. } in &deployed.functions {
+        let declared = |variable: &str| variable_of(&deployed, package, variable);
+        read_configuration(package, &Lookup::new(&declared)).with_context(|| format!("{name} would not start"))?;
         // Declared, because `sam local` overrides only declared variables; empty for AWS's own endpoint.
         assert_eq!(declared("DYNAMODB_ENDPOINT").as_deref(), Some(""), "{name}");
         let overridden = |variable: &str| {
-            let local = sam_local[name][variable].as_str().map(str::to_owned);
+            let is_declared = declared(variable).is_some();
+            let local = sam_local.get(variable).filter(|_| is_declared).cloned();
             local.or_else(|| declared(variable))
         };
-        read_configuration(package(function)?, &Lookup::new(&overridden))
+        read_configuration(package, &Lookup::new(&overridden))
             .with_context(|| format!("{name} would not start in sam local"))?;
     }
     Ok(())
@@ -157,9 +160,12 @@ fn each_function_has_its_log_group_and_every_group_expires() -> Result<()> {
     Ok(())
 }
 
-/// What `sam local` sets in place of the template's variables, by logical id: `events/env.json`.
-pub(crate) fn sam_local_environment() -> Result<Value> {
-    Ok(serde_json::from_str(&read("events/env.json")?)?)
+/// What `sam local` sets in place of the template's variables, in each function that declares them: `events/env.json`.
+pub(crate) fn sam_local_environment() -> Result<BTreeMap<String, String>> {
+    let mut read: BTreeMap<String, BTreeMap<String, String>> = serde_json::from_str(&read("events/env.json")?)?;
+    let found = read.remove("Parameters").context("no parameters")?;
+    ensure!(read.is_empty(), "one variable has one value in all functions, not one of its own in {read:?}");
+    Ok(found)
 }
 
 /// The resources of one type by logical id. There must be one.
@@ -187,25 +193,10 @@ pub(crate) fn text(value: &Value) -> Result<&str> {
 }
 
 /// The value of a function's environment variable, with default parameters.
-pub(crate) fn variable_of(template: &Value, function: &Value, name: &str) -> Option<String> {
-    let own = &function["Properties"]["Environment"]["Variables"][name];
-    let global = &template["Globals"]["Function"]["Environment"]["Variables"][name];
-    let value = if own.is_null() { global } else { own };
-    if let Some(pattern) = value["!Sub"].as_str() {
-        // The name of a resource stands for its value.
-        return Some(
-            pattern.replace("${ReportsBucket}", "reports-bucket").replace("${AttemptsBucket}", "attempts-bucket"),
-        );
-    }
-    // Every parameter has its default, under which no condition of a variable is met but that the stack has an issuer of its own.
-    let value = if value["!If"][0] == "HasOwnIssuer" { &value["!If"][1] } else { value };
-    let value = if value["!If"].is_array() { &value["!If"][2] } else { value };
-    let parameter = value["!Ref"].as_str().map(|id| &template["Parameters"][id]["Default"]);
-    match parameter.unwrap_or(value) {
-        Value::Null => value["!Ref"].as_str().map(str::to_owned),
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
+pub(crate) fn variable_of(deployed: &Template, package: &str, name: &str) -> Option<String> {
+    // The name of a bucket has no capitals.
+    let bucket = |id: &str| id.ends_with("Bucket").then(|| id.to_ascii_lowercase());
+    deployed.variable(package, name, &bucket).ok().flatten()
 }
 
 /// A table of the schema as CloudFormation writes it.

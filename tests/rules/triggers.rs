@@ -1,19 +1,16 @@
-//! Compares the triggers of `template.yaml` with the local ones: the stream mappings and their filters, the queues
-//! and their limits, the schedules and their inputs.
+//! Compares what invokes functions in `template.yaml` with what is expected of it by hand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, ensure};
 use archive::ARCHIVE_EVERY;
 use daily_due_sweeper::{REDRIVE_EVERY, SWEEP_EVERY};
-use payments_machine::queues::{MAX_REQUEST_RECEIVES, MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_machine::triggers::{
-    AGGREGATOR_FILTER, DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, PUBLISH_FILTER, SCHEDULES, SETTLE_BATCH,
-    aggregator_settings, publish_settings,
-};
+use payments_machine::Queues;
+use payments_machine::yaml::from_str;
+use payments_tests::deployed;
 use serde_json::{Value, json};
 
-use crate::template::{FUNCTION, http_events, package, resources, template, text};
+use crate::template::{FUNCTION, http_events, package, resources, template};
 
 /// The events of one type, each with its function.
 fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
@@ -27,100 +24,33 @@ fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value
     Ok(found)
 }
 
-/// The settings of a stream mapping that the local system simulates or a test fixes.
-const KNOWN: [&str; 14] = [
-    "BatchSize",
-    "BisectBatchOnFunctionError",
-    "DestinationConfig",
-    "Enabled",
-    "FilterCriteria",
-    "FunctionResponseTypes",
-    "MaximumBatchingWindowInSeconds",
-    "MaximumRecordAgeInSeconds",
-    "MaximumRetryAttempts",
-    "MetricsConfig",
-    "ParallelizationFactor",
-    "StartingPosition",
-    "Stream",
-    "TumblingWindowInSeconds",
-];
-
-/// The one mapping from the stream to a function.
-fn stream_mapping<'t>(template: &'t Value, function: &str) -> Result<&'t Value> {
-    let mappings = events(template, "DynamoDB")?;
-    let mut own = mappings.into_iter().filter(|(known, _)| *known == function);
-    let (_, mapping) = own.next().with_context(|| format!("no stream for {function}"))?;
-    ensure!(own.next().is_none(), "two streams for {function}");
-    // What woke nobody is delivered by the schedule.
-    let (table, from) = if function == "publish" { ("LogTable", "LATEST") } else { ("PaymentsTable", "TRIM_HORIZON") };
-    assert_eq!(mapping["Stream"]["!GetAtt"], format!("{table}.StreamArn"));
-    assert_eq!(mapping["StartingPosition"], from);
-    let unknown: Vec<_> =
-        mapping.as_object().context("no settings")?.keys().filter(|name| !KNOWN.contains(&name.as_str())).collect();
-    ensure!(unknown.is_empty(), "{function} has settings that one machine does not simulate: {unknown:?}");
-    Ok(mapping)
-}
+/// The table of expectations.
+const EXPECTATIONS: &str = include_str!("expectations.yaml");
 
 #[test]
-fn the_stream_feeds_dispatch_as_in_the_local_system() -> Result<()> {
+fn what_protects_money_and_order_is_what_was_expected_by_hand() -> Result<()> {
     let template = template()?;
-    let mapping = stream_mapping(&template, "dispatch")?;
-    assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": DISPATCH_FILTER }] }));
-    assert_eq!(mapping["BatchSize"], DISPATCH_BATCH);
-    assert_eq!(mapping["MaximumRetryAttempts"], DISPATCH_RETRIES);
-    assert_eq!(mapping["BisectBatchOnFunctionError"], true);
-    assert_eq!(mapping["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
-    assert_eq!(mapping["DestinationConfig"]["OnFailure"]["Type"], "SQS");
-    for default in ["MaximumRecordAgeInSeconds", "MaximumBatchingWindowInSeconds", "ParallelizationFactor"] {
-        assert!(mapping[default].is_null(), "{default}: the local system has Lambda's default");
+    let expected: BTreeMap<String, Value> = from_str(EXPECTATIONS)?;
+    for (path, wanted) in expected {
+        let place = |root: &Value| path.split('.').fold(root.clone(), |value, name| value[name].clone());
+        let found =
+            Some(place(&template)).filter(|found| !found.is_null()).unwrap_or_else(|| place(&template["Resources"]));
+        assert_eq!(found, wanted, "{path}");
     }
-    assert!(mapping["TumblingWindowInSeconds"].is_null());
     Ok(())
 }
 
 #[test]
-fn the_stream_feeds_the_aggregator_and_never_discards_a_record() -> Result<()> {
-    let (template, local) = (template()?, aggregator_settings()?);
-    let mapping = stream_mapping(&template, "stream-aggregator")?;
-    assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": AGGREGATOR_FILTER }] }));
-    assert_eq!(mapping["BatchSize"], local.batch_size);
-    assert_eq!(mapping["MaximumBatchingWindowInSeconds"], local.maximum_batching_window.num_seconds());
-    let window = local.tumbling_window.context("no window, and so no shard")?;
-    assert_eq!(mapping["TumblingWindowInSeconds"], window.num_seconds());
-    assert_eq!(local.maximum_retry_attempts, None);
-    assert_eq!((&mapping["MaximumRetryAttempts"], &mapping["MaximumRecordAgeInSeconds"]), (&json!(-1), &json!(-1)));
-    assert_eq!((&mapping["ParallelizationFactor"], &mapping["BisectBatchOnFunctionError"]), (&json!(1), &json!(false)));
-    assert!(!local.bisect_batch_on_function_error && !local.report_batch_item_failures);
-    assert!(mapping["FunctionResponseTypes"].is_null() && mapping["DestinationConfig"].is_null());
-    Ok(())
+fn one_machine_reads_the_template() -> Result<()> {
+    deployed().map(drop)
 }
 
+/// Lambda requires at least six times the function's timeout.
 #[test]
-fn new_segments_wake_publish_as_in_the_local_system() -> Result<()> {
-    let (template, local) = (template()?, publish_settings()?);
-    let mapping = stream_mapping(&template, "publish")?;
-    assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": PUBLISH_FILTER }] }));
-    assert_eq!(mapping["BatchSize"], local.batch_size);
-    assert_eq!(mapping["Enabled"], true);
-    assert_eq!(template["Parameters"]["EventBus"]["Default"], "");
-    assert_eq!((&mapping["MaximumRetryAttempts"], local.maximum_retry_attempts), (&json!(0), Some(0)));
-    assert!(mapping["MaximumBatchingWindowInSeconds"].is_null() && mapping["TumblingWindowInSeconds"].is_null());
-    Ok(())
-}
-
-#[test]
-fn results_reach_settle_as_in_the_local_system() -> Result<()> {
-    let template = template()?;
-    let mappings = events(&template, "SQS")?;
-    let [(function, mapping)] = mappings.as_slice() else { anyhow::bail!("{} queue mappings", mappings.len()) };
-    assert_eq!(*function, "settle");
-    assert_eq!(mapping["BatchSize"], SETTLE_BATCH);
-    assert_eq!(mapping["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
-    let queue = &template["Resources"]["ResultQueue"]["Properties"];
-    assert_eq!(queue["VisibilityTimeout"], RESULT_VISIBILITY.num_seconds());
-    // Lambda requires at least six times the function's timeout, and settle has the default timeout.
-    let timeout = template["Globals"]["Function"]["Timeout"].as_i64().context("no timeout")?;
-    ensure!(RESULT_VISIBILITY.num_seconds() >= 6 * timeout);
+fn a_result_is_hidden_for_longer_than_settle_may_take() -> Result<()> {
+    let deployed = deployed()?;
+    let results = Queues::of(&deployed)?.results;
+    ensure!(results.settings().visibility_timeout >= deployed.function("settle")?.timeout * 6);
     Ok(())
 }
 
@@ -128,13 +58,13 @@ fn results_reach_settle_as_in_the_local_system() -> Result<()> {
 fn every_queue_has_a_dead_letter_queue_or_is_one() -> Result<()> {
     let template = template()?;
     let (queues, mut ends) = (resources(&template, "AWS::SQS::Queue")?, BTreeSet::new());
-    for (queue, receives) in [("RequestQueue", MAX_REQUEST_RECEIVES), ("ResultQueue", MAX_RESULT_RECEIVES)] {
-        let policy = &template["Resources"][queue]["Properties"]["RedrivePolicy"];
-        assert_eq!(policy["maxReceiveCount"], receives, "{queue}");
-        ends.insert(text(&policy["deadLetterTargetArn"]["!GetAtt"])?);
+    for (_, queue) in &queues {
+        let policy = &queue["Properties"]["RedrivePolicy"];
+        ends.extend(policy["deadLetterTargetArn"]["!GetAtt"].as_str());
     }
-    let dispatch = stream_mapping(&template, "dispatch")?;
-    ends.insert(text(&dispatch["DestinationConfig"]["OnFailure"]["Destination"]["!GetAtt"])?);
+    for (_, mapping) in events(&template, "DynamoDB")? {
+        ends.extend(mapping["DestinationConfig"]["OnFailure"]["Destination"]["!GetAtt"].as_str());
+    }
     for (name, queue) in queues {
         let is_end = ends.remove(format!("{name}.Arn").as_str());
         assert_eq!(is_end, queue["Properties"]["RedrivePolicy"].is_null(), "{name}");
@@ -208,30 +138,27 @@ fn what_works_by_schedule_and_the_api_can_be_kept_to_themselves() -> Result<()> 
     Ok(())
 }
 
+/// An hour is one of the bank's clocks. Without hours it is UTC, in which no hour comes twice or is skipped.
 #[test]
-fn schedules_are_those_of_the_local_system() -> Result<()> {
+fn a_schedule_with_hours_is_one_of_the_banks_clocks() -> Result<()> {
     let template = template()?;
-    let of = |(function, event): &(&str, &Value)| -> Result<(String, String, String)> {
-        let expression = match &event["ScheduleExpression"] {
-            Value::String(expression) => expression,
-            reference => text(&template["Parameters"][text(&reference["!Ref"])?]["Default"])?,
-        };
-        // An hour is one of the bank's clocks. Without hours it is UTC, in which no hour comes twice or is skipped.
+    for (function, event) in events(&template, "ScheduleV2")? {
+        let expression = event["ScheduleExpression"].as_str().unwrap_or_default();
         let has_hours = expression.starts_with("cron") && expression.split(' ').nth(1) != Some("*");
-        let zone = &event["ScheduleExpressionTimezone"];
-        assert_eq!(*zone, if has_hours { json!({ "!Ref": "BusinessTimeZone" }) } else { Value::Null }, "{function}");
-        Ok(((*function).to_owned(), expression.to_owned(), text(&event["Input"])?.to_owned()))
-    };
-    let found: BTreeSet<_> = events(&template, "ScheduleV2")?.iter().map(of).collect::<Result<_>>()?;
-    let local = SCHEDULES.iter().map(|it| (it.function.to_string(), it.expression.to_owned(), it.input.to_owned()));
-    assert_eq!(found, local.collect());
+        let zone = if has_hours { json!({ "!Ref": "BusinessTimeZone" }) } else { Value::Null };
+        assert_eq!(event["ScheduleExpressionTimezone"], zone, "{function}");
+    }
     Ok(())
 }
 
 /// The functions derive from the time which shards are next.
 #[test]
 fn runs_begin_as_often_as_the_functions_say() -> Result<()> {
-    let expression = |name| SCHEDULES.iter().find(|it| it.name == name).map(|it| it.expression).context("no schedule");
+    let deployed = deployed()?;
+    let expression = |name| {
+        let spec = deployed.schedules().find(|it| it.name == name);
+        spec.map(|it| it.expression.clone()).context("no schedule")
+    };
     let sweep = format!("cron(0/{} * * * ? *)", SWEEP_EVERY.num_minutes());
     let redrive = format!("rate({} hour)", REDRIVE_EVERY.num_hours());
     let archive = format!("cron(0/{} 3-5 * * ? *)", ARCHIVE_EVERY.num_minutes());

@@ -38,7 +38,7 @@ impl Contract {
 
     fn read() -> Result<Self> {
         let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../openapi.yaml"))?;
-        let mut document: Value = serde_yaml_ng::from_str(&text)?;
+        let mut document: Value = payments_machine::yaml::from_str(&text)?;
         close(&mut document)?;
         let mut contract = Self { document, answers: BTreeMap::new() };
         let mut answers = BTreeMap::new();

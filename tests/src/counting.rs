@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_bank::Functions;
 use payments_delivery::{Delivery, DeliveryOutcome, StreamMapping};
-use payments_machine::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
+use payments_machine::triggers::stream_settings;
 use payments_model::UtcSecond;
 use serde_json::{Value, json};
 
@@ -26,13 +26,13 @@ pub struct Counting {
 impl Counting {
     /// A mapping at the oldest record.
     pub async fn of(world: &World) -> Result<Self> {
-        let mapping = StreamMapping::new(aggregator_settings()?, world.stream().await?)?;
+        let mapping = StreamMapping::new(stream_settings("stream-aggregator", None)?, world.stream().await?)?;
         Ok(Self { mapping, now: BEGINNING })
     }
 
     /// Lets these functions count the whole stream. Returns the number of records.
     pub async fn count(&mut self, functions: &Functions) -> Result<usize> {
-        let count = |event: Value| functions.deliver(Function::StreamAggregator, event);
+        let count = |event: Value| functions.deliver("stream-aggregator", event);
         self.drain(count).await
     }
 
@@ -42,7 +42,7 @@ impl Counting {
             for record in event["Records"].as_array_mut().into_iter().flatten() {
                 record["dynamodb"]["ApproximateCreationDateTime"] = made_at.as_chrono().timestamp().into();
             }
-            functions.deliver(Function::StreamAggregator, event)
+            functions.deliver("stream-aggregator", event)
         };
         self.drain(count).await
     }
@@ -60,7 +60,7 @@ impl Counting {
         for _ in 0..MAX_STEPS {
             // One step begins to wait for a full batch; the next waits no longer.
             let mut deliveries: Vec<Delivery> = Vec::new();
-            for wait in [TimeDelta::zero(), AGGREGATOR_BATCHING_WINDOW] {
+            for wait in [TimeDelta::zero(), self.mapping.settings().maximum_batching_window] {
                 self.now += wait;
                 deliveries.extend(self.mapping.step(self.now, &function).await.context("the stream cannot be read")?);
             }

@@ -38,5 +38,5 @@ pub use log_lines::LogLines;
 pub use payments_lab::world::receivers::{Message, Reaction, Receivers};
 pub use role::{Permission, Role};
 pub use role_check::with_role;
-pub use template::{read_configuration, template, template_of};
+pub use template::{deployed, template};
 pub use world::{Outside, World};

@@ -22,6 +22,7 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use chrono::DateTime;
 use payments_http::routes;
 use payments_machine::event;
+use payments_machine::yaml::from_str;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -69,9 +70,7 @@ fn read() -> Result<BTreeMap<String, Case>> {
     for function in functions() {
         let path = in_repository(&format!("journeys/requests/{function}.yaml"));
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        // By way of a value, which has no name twice.
-        let rows: serde_yaml_ng::Value = serde_yaml_ng::from_str(&text).with_context(|| path.display().to_string())?;
-        let rows = serde_yaml_ng::from_value(rows)?;
+        let rows = from_str(&text).with_context(|| path.display().to_string())?;
         for name in Map::keys(&rows) {
             let case = whole(&rows, name).and_then(|row| Ok(serde_json::from_value(row)?));
             cases.insert(format!("{function}/{name}"), case.with_context(|| format!("{function}/{name}"))?);

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context as _, Result, anyhow};
 use aws_sdk_dynamodb::Client;
+use payments_machine::Layers;
 use payments_machine::layers::{Reply, client_over};
-use payments_machine::{Function, Layers};
 use payments_store::{ItemKind, TableNames};
 use serde_json::Value;
 
@@ -19,9 +19,9 @@ static ROLES: LazyLock<Result<BTreeMap<String, Role>, String>> =
     LazyLock::new(|| template().and_then(|template| Role::all(&template)).map_err(|error| format!("{error:#}")));
 
 /// Returns the same client with the role of a function.
-pub fn with_role(client: &Client, function: Function, tables: &TableNames) -> Result<Client> {
+pub fn with_role(client: &Client, function: &'static str, tables: &TableNames) -> Result<Client> {
     let roles = ROLES.as_ref().map_err(|error| anyhow!("{error}"))?;
-    let role = roles.get(function.as_str()).with_context(|| format!("the template has no {function}"))?;
+    let role = roles.get(function).with_context(|| format!("the template has no {function}"))?;
     let inner = client.config().http_client().context("the client has no HTTP client")?;
     let tables = Arc::new(tables.clone());
     let layers = Layers::over(inner).with_fn(move |call, next| {

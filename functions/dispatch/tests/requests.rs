@@ -10,7 +10,7 @@ use dispatch::Dispatch;
 use payments_delivery::{DeliveryOutcome, StreamMapping};
 use payments_machine::given::Given;
 use payments_machine::invocation::{read, written};
-use payments_machine::triggers::dispatch_settings;
+use payments_machine::triggers::stream_settings;
 use payments_model::Details;
 use payments_queue::{PaymentRequest, Queue, QueueError, TransactionQueue};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ impl Alone {
         let queue = Arc::new(Requests { queue: given.stack.queues.requests.clone(), is_away: AtomicBool::new(false) });
         let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
         let dispatch = Dispatch::new(given.store.clone(), Arc::clone(&queue) as _, clock, metrics);
-        let settings = dispatch_settings(&given.stack.queues.dispatch_failures)?;
+        let settings = stream_settings("dispatch", Some(&given.stack.queues.dispatch_failures))?;
         let mapping = StreamMapping::new(settings, given.stack.stream().await?)?;
         Ok(Self { given, dispatch, mapping, queue })
     }

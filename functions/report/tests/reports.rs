@@ -34,7 +34,7 @@ impl Alone {
     async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
         let given = Given::at("2026-11-20T09:20:00Z", change).await?;
         let recorder = given.stack.recorder();
-        let report = report(&given, &recorder, given.config(Config::read)?);
+        let report = report(&given, &recorder, given.config("report", Config::read)?);
         Ok(Self { given, report, recorder })
     }
 
@@ -198,7 +198,7 @@ async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
     let all = alone.settle("rent", 300).await?;
     let get = |name: &str| match name {
         "READ_SHARDS" => Some("1000".to_owned()),
-        _ => alone.given.stack.environment.get(name),
+        _ => alone.given.stack.environment.get("report", name),
     };
     alone.report = report(&alone.given, &alone.recorder, Config::read(&Lookup::new(&get))?);
     let outcome = alone.run().await?;

@@ -8,7 +8,7 @@ use lambda_runtime::LambdaEvent;
 use payments_delivery::StreamMapping;
 use payments_machine::given::Given;
 use payments_machine::invocation::{read, written};
-use payments_machine::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
+use payments_machine::triggers::stream_settings;
 use payments_model::{DayCounts, Status};
 use serde_json::Value;
 use stream_aggregator::{Aggregator, Config};
@@ -25,8 +25,8 @@ struct Alone {
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let aggregator = given.function(Config::read, Aggregator::new)?;
-        let mapping = StreamMapping::new(aggregator_settings()?, given.stack.stream().await?)?;
+        let aggregator = given.function("stream-aggregator", Config::read, Aggregator::new)?;
+        let mapping = StreamMapping::new(stream_settings("stream-aggregator", None)?, given.stack.stream().await?)?;
         Ok(Self { given, aggregator, mapping, events: RefCell::default() })
     }
 
@@ -39,7 +39,7 @@ impl Alone {
         };
         // The window begins when the records are read.
         mapping.step(given.stack.clock.instant(), function).await?;
-        given.pass(AGGREGATOR_BATCHING_WINDOW);
+        given.pass(mapping.settings().maximum_batching_window);
         mapping.step(given.stack.clock.instant(), function).await?;
         Ok(())
     }

@@ -3,7 +3,6 @@
 //! A redrive sends again what was not sent, and its result comes again, too. So without this law nothing would show an early
 //! acknowledgement but a payment that waits.
 
-use payments_machine::Function;
 use payments_machine::layers::attributes::{Key, key_of, number, text};
 use payments_machine::layers::sqs::Sent;
 use serde_json::Value;
@@ -29,11 +28,11 @@ enum What {
 
 impl Asked {
     /// Reads an event. Other functions have laws of their own: the log has each change.
-    pub(crate) fn of(function: Function, event: &Value) -> Self {
+    pub(crate) fn of(function: &'static str, event: &Value) -> Self {
         let records = event["Records"].as_array().into_iter().flatten();
         Self(match function {
-            Function::Dispatch => records.map(One::to_send).collect(),
-            Function::Settle => records.filter_map(One::to_settle).collect(),
+            "dispatch" => records.map(One::to_send).collect(),
+            "settle" => records.filter_map(One::to_settle).collect(),
             _ => Vec::new(),
         })
     }

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use payments_bank::Functions;
 use payments_machine::client::{Reply, Request};
 use payments_machine::layers::random::happens;
-use payments_machine::{Function, Handlers as _, event};
+use payments_machine::{Handlers as _, event};
 use payments_model::UtcSecond;
 use serde_json::json;
 use tokio::task::spawn_local;
@@ -271,7 +271,7 @@ pub(crate) async fn ask_as(bank: &Arc<Bank>, client: &str, request: &Request) ->
     let authorizer = event::all_scopes(client);
     let (function, event) = request.event("month", bank.time.now(), &authorizer).ok()?;
     let run = |functions: Arc<Functions>| async move { functions.invoke(function, event).await };
-    let done = bank.lambda.invoke(Function::Http(function).as_str(), TIMEOUT, run).await;
+    let done = bank.lambda.invoke(function.name(), TIMEOUT, run).await;
     // API Gateway answers for a function that fails.
     bank.metrics.answered(done.as_ref().map_or(503, |response| response.status_code.try_into().unwrap_or(500)));
     let response = done.ok()?;

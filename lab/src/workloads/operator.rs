@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_bank::Functions;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_queue::Queue;
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -56,11 +56,11 @@ pub(crate) fn call(bank: &Arc<Bank>, alarm: String, actions: Vec<Action>, comes_
 async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
     let broken = &bank.broken;
     match action {
-        Action::RunSweep => run(bank, Function::DailyDueSweeper, json!({ "action": "sweep" })).await.map(drop),
-        Action::RunRedrive => run(bank, Function::DailyDueSweeper, json!({ "action": "redrive" })).await.map(drop),
-        Action::RunReport => run(bank, Function::Report, json!({ "action": "report" })).await.map(drop),
-        Action::RunArchive => run(bank, Function::Archive, json!({ "action": "archive" })).await.map(drop),
-        Action::RunRecount => run(bank, Function::Recount, json!({ "action": "recount" })).await.map(drop),
+        Action::RunSweep => run(bank, "daily-due-sweeper", json!({ "action": "sweep" })).await.map(drop),
+        Action::RunRedrive => run(bank, "daily-due-sweeper", json!({ "action": "redrive" })).await.map(drop),
+        Action::RunReport => run(bank, "report", json!({ "action": "report" })).await.map(drop),
+        Action::RunArchive => run(bank, "archive", json!({ "action": "archive" })).await.map(drop),
+        Action::RunRecount => run(bank, "recount", json!({ "action": "recount" })).await.map(drop),
         Action::Repair => repair(bank).await,
         Action::EnableMapping(mapping) => {
             let package = package_of(mapping)?;
@@ -110,11 +110,11 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
 }
 
 /// Invokes a function as an operator does.
-async fn run(bank: &Bank, function: Function, input: Value) -> Result<Value> {
+async fn run(bank: &Bank, function: &'static str, input: Value) -> Result<Value> {
     let timeout = TimeDelta::minutes(15);
     let context = context(bank.time.now() + timeout);
     let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
-    let done = bank.lambda.invoke(function.as_str(), timeout, run).await;
+    let done = bank.lambda.invoke(function, timeout, run).await;
     done.and_then(|done| done).map_err(|error| anyhow!("{function}: {error}"))
 }
 
@@ -137,12 +137,12 @@ async fn repaired(bank: &Bank) -> Result<()> {
         while !keeps_up() {
             pause(TimeDelta::minutes(30)).await;
         }
-        let found = run(bank, Function::Recount, json!({ "action": "recount" })).await?;
+        let found = run(bank, "recount", json!({ "action": "recount" })).await?;
         let dates: Vec<&str> =
             found["drifts"].as_array().into_iter().flatten().filter_map(|drift| drift["date"].as_str()).collect();
         let (Some(from), Some(to)) = (dates.iter().min(), dates.iter().max()) else { return Ok(()) };
         pause(BEFORE_A_REPAIR).await;
-        run(bank, Function::Recount, json!({ "action": "repair", "from": from, "to": to })).await?;
+        run(bank, "recount", json!({ "action": "repair", "from": from, "to": to })).await?;
     }
     bail!("the counters still differ after {REPAIRS} repairs")
 }

@@ -9,7 +9,7 @@ use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use payments_bank::Functions;
 use payments_machine::layers::attributes::text;
 use payments_machine::layers::random::{Seed, happens};
-use payments_machine::{Environment, Function, Handlers as _};
+use payments_machine::{Environment, Handlers as _};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
@@ -119,9 +119,8 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
         }
         let request = json!({ "action": action, "calendar": "GB", "from": from, "to": to });
         let context = context(bank.time.now() + SCHEDULED_TIMEOUT);
-        let run =
-            |functions: Arc<Functions>| async move { functions.scheduled(Function::Redate, request, context).await };
-        let done = bank.lambda.invoke(Function::Redate.as_str(), SCHEDULED_TIMEOUT, run).await;
+        let run = |functions: Arc<Functions>| async move { functions.scheduled("redate", request, context).await };
+        let done = bank.lambda.invoke("redate", SCHEDULED_TIMEOUT, run).await;
         match done.and_then(|done| done) {
             Ok(outcome) => return Ok(outcome),
             // The run was tried for days.

@@ -14,10 +14,10 @@ use fastrand::Rng;
 use object_store::ObjectStore;
 use object_store::prefix::PrefixStore;
 use payments_bank::Functions;
+use payments_machine::Handlers as _;
 use payments_machine::client::Request;
 use payments_machine::layers::attributes::{Key, number, text};
 use payments_machine::layers::random::happens;
-use payments_machine::{Function, Handlers as _};
 use payments_model::UtcSecond;
 use payments_restore::{Rebuild, Restored, Source, Told, begin, begin_lost, begin_restored, finish};
 use payments_store::{LogPosition, LogRead};
@@ -327,7 +327,7 @@ impl Operator<'_> {
             pause(lag::LONGEST).await;
             let context = context(self.bank.time.now() + SCHEDULED_TIMEOUT);
             let run = |functions: Arc<Functions>| async move {
-                functions.scheduled(Function::DailyDueSweeper, json!({ "action": "sweep" }), context).await
+                functions.scheduled("daily-due-sweeper", json!({ "action": "sweep" }), context).await
             };
             let done = self.bank.lambda.invoke("daily-due-sweeper", SCHEDULED_TIMEOUT, run).await;
             if done.is_ok_and(|done| done.is_ok_and(|outcome| outcome["remaining"] == 0)) {

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use lambda_runtime::Context;
 use payments_bank::Functions;
-use payments_delivery::{Delivery, DeliveryOutcome, QueueMapping, QueueMappingSettings, StreamMapping};
-use payments_machine::invocation::SETTLE_TIMEOUT;
+use payments_delivery::{Delivery, DeliveryOutcome, QueueMapping, StreamMapping};
+use payments_machine::Handlers as _;
 use payments_machine::layers::weaken::Weakness;
-use payments_machine::triggers::{SCHEDULES, Schedule, ScheduleSpec, aggregator_settings, dispatch_settings};
-use payments_machine::{Function, Handlers as _};
+use payments_machine::template::{ScheduleSpec, Template};
+use payments_machine::triggers::{Schedule, queue_settings, stream_settings};
 use payments_model::BusinessZone;
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -50,21 +50,25 @@ fn is_on(switch: &AtomicBool) -> bool {
 
 /// Starts all triggers. They run as long as the runtime.
 pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
-    for (consumer, function) in [Function::Dispatch, Function::StreamAggregator].into_iter().enumerate() {
+    let template = Template::ours()?;
+    for (consumer, function) in ["dispatch", "stream-aggregator"].into_iter().enumerate() {
         spawn_local(deliver(Arc::clone(bank), consumer, function, mapping(bank, function)?));
     }
+    let settling = template.function("settle")?.timeout;
     for _ in 0..2 {
-        spawn_local(settle(Arc::clone(bank)));
+        let mapping = QueueMapping::new(queue_settings("settle")?, bank.queues.results.clone());
+        spawn_local(settle(Arc::clone(bank), mapping, settling));
     }
     spawn_local(serve(Arc::clone(bank)));
     spawn_local(roll(Arc::clone(bank)));
     spawn_local(hold(Arc::clone(bank)));
     spawn_local(fail_both(Arc::clone(bank)));
-    spawn_local(recount_by_hand(Arc::clone(bank)));
+    let recount = template.function("recount")?.schedules.first().context("no recount")?;
+    spawn_local(recount_by_hand(Arc::clone(bank), recount));
     let journaled_every = if bank.faults.are_enabled() { JOURNALED_EVERY } else { JOURNALED_IN_HEALTH_EVERY };
-    let schedules = SCHEDULES.iter().map(|spec| {
+    let schedules = template.schedules().map(|spec| {
         let schedule = Schedule::new(spec, zone)?;
-        Ok(if spec.function == Function::Publish { schedule.every(journaled_every) } else { schedule })
+        Ok(if spec.package == "publish" { schedule.every(journaled_every) } else { schedule })
     });
     let schedules = schedules.collect::<Result<Vec<_>>>()?;
     spawn_local(schedule(Arc::clone(bank), schedules));
@@ -72,9 +76,9 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
 }
 
 /// The mapping of a function from the stream that the hot table has now.
-fn mapping(bank: &Bank, function: Function) -> Result<StreamMapping> {
-    if function == Function::Dispatch {
-        let settings = dispatch_settings(&bank.queues.dispatch_failures.clone())?;
+fn mapping(bank: &Bank, function: &'static str) -> Result<StreamMapping> {
+    if function == "dispatch" {
+        let settings = stream_settings("dispatch", Some(&bank.queues.dispatch_failures))?;
         return Ok(StreamMapping::new(settings, bank.stream.shards())?);
     }
     let mut cuts = bank.seed.source("cuts");
@@ -83,7 +87,7 @@ fn mapping(bank: &Bank, function: Function) -> Result<StreamMapping> {
         let is_cut = faulty.has(FaultKind::RecordsRepeated) && cuts.u8(0..3) == 0;
         if is_cut { cuts.usize(1..=fits.max(1)) } else { fits }
     };
-    let mut settings = aggregator_settings()?;
+    let mut settings = stream_settings("stream-aggregator", None)?;
     if bank.weakness == Some(Weakness::DiscardedRecords) {
         settings.maximum_retry_attempts = Some(1);
     }
@@ -92,7 +96,7 @@ fn mapping(bank: &Bank, function: Function) -> Result<StreamMapping> {
 
 /// Replaces the mapping of a table that is gone by that of the restored one. What Lambda still had of the old stream comes too late, from
 /// the beginning on.
-async fn replace(bank: &Bank, function: Function, mapping_before: &mut StreamMapping) -> Result<()> {
+async fn replace(bank: &Bank, function: &'static str, mapping_before: &mut StreamMapping) -> Result<()> {
     let mut late = std::mem::replace(mapping_before, mapping(bank, function)?);
     late.restart_from_trim_horizon();
     late.step_together(bank.time.now(), |event| consume(bank, function, event)).await?;
@@ -100,25 +104,25 @@ async fn replace(bank: &Bank, function: Function, mapping_before: &mut StreamMap
 }
 
 /// Delivers the stream to one of its consumers.
-async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mapping: StreamMapping) {
+async fn deliver(bank: Arc<Bank>, consumer: usize, function: &'static str, mut mapping: StreamMapping) {
     let mut active_until = bank.time.now();
     let mut stream = bank.stream.number();
     loop {
-        if !is_polled(&bank, function.as_str()) {
-            while !is_polled(&bank, function.as_str()) {
+        if !is_polled(&bank, function) {
+            while !is_polled(&bank, function) {
                 pause(LOOK).await;
             }
             mapping.resume_from_checkpoints();
             if stream != bank.stream.number() {
                 stream = bank.stream.number();
                 if let Err(error) = replace(&bank, function, &mut mapping).await {
-                    bank.complain(format!("the mapping of {} cannot be replaced: {error:#}", function.as_str()));
+                    bank.complain(format!("the mapping of {} cannot be replaced: {error:#}", function));
                 }
             }
         }
         let now = bank.time.now();
         let invoke = |event| {
-            bank.metrics.sent(function.as_str(), &event, now);
+            bank.metrics.sent(function, &event, now);
             consume(&bank, function, event)
         };
         let steps = mapping.step_together(now, invoke).await;
@@ -132,7 +136,7 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
         }
         if !steps.is_empty() {
             active_until = bank.time.now() + LINGER;
-            if function == Function::StreamAggregator && bank.faults.draw(FaultKind::PollerRestarted, 2) {
+            if function == "stream-aggregator" && bank.faults.draw(FaultKind::PollerRestarted, 2) {
                 mapping.restart_from_trim_horizon();
             }
             repeat(&bank, &mut mapping, function).await;
@@ -158,22 +162,22 @@ pub(crate) fn is_polled(bank: &Bank, package: &'static str) -> bool {
 }
 
 /// Counts what a mapping of the stream delivered.
-fn count(bank: &Bank, function: Function, steps: &[Delivery]) {
-    let name = function.as_str();
+fn count(bank: &Bank, function: &'static str, steps: &[Delivery]) {
+    let name = function;
     for Delivery { records, outcome, .. } in steps {
         bank.metrics.polled(name, *records);
         if *outcome != DeliveryOutcome::Succeeded {
             bank.metrics.failed(name, *records);
         }
         // `dispatch` has a failure queue, which takes what is discarded.
-        if matches!(outcome, DeliveryOutcome::Discarded { .. }) && function != Function::Dispatch {
+        if matches!(outcome, DeliveryOutcome::Discarded { .. }) && function != "dispatch" {
             bank.metrics.dropped(name, *records);
         }
     }
 }
 
 /// Delivers some records of a shard again, as Lambda does in rare cases.
-async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: Function) {
+async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: &'static str) {
     if !bank.faults.draw(FaultKind::RecordsRepeated, 8) {
         return;
     }
@@ -185,16 +189,16 @@ async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: Functio
 }
 
 /// Invokes a consumer of the stream.
-async fn consume(bank: &Bank, function: Function, event: Value) -> Result<Value, String> {
+async fn consume(bank: &Bank, function: &'static str, event: Value) -> Result<Value, String> {
     invoke_with(bank, function, STREAM_TIMEOUT, event).await
 }
 
 /// Invokes a function with records or messages. What it acknowledges, it has done.
-async fn invoke_with(bank: &Bank, function: Function, timeout: TimeDelta, event: Value) -> Result<Value, String> {
+async fn invoke_with(bank: &Bank, function: &'static str, timeout: TimeDelta, event: Value) -> Result<Value, String> {
     let asked = Asked::of(function, &event);
     let run = |functions: Arc<Functions>| async move { functions.deliver(function, event).await };
-    let mut answer = bank.lambda.invoke(function.as_str(), timeout, run).await??;
-    if bank.weakness == Some(Weakness::UnsettledAcknowledged) && function == Function::Settle {
+    let mut answer = bank.lambda.invoke(function, timeout, run).await??;
+    if bank.weakness == Some(Weakness::UnsettledAcknowledged) && function == "settle" {
         answer["batchItemFailures"] = json!([]);
     }
     asked.check(bank, &answer);
@@ -202,14 +206,12 @@ async fn invoke_with(bank: &Bank, function: Function, timeout: TimeDelta, event:
 }
 
 /// Delivers settlement results. A message whose invocation was killed, or whose deletion was lost, comes again.
-async fn settle(bank: Arc<Bank>) {
-    let settings = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
-    let mapping = QueueMapping::new(settings, bank.queues.results.clone());
+async fn settle(bank: Arc<Bank>, mapping: QueueMapping, timeout: TimeDelta) {
     loop {
         let invoke = |event: Value| {
             let bank = Arc::clone(&bank);
             async move {
-                let done = invoke_with(&bank, Function::Settle, SETTLE_TIMEOUT, event).await?;
+                let done = invoke_with(&bank, "settle", timeout, event).await?;
                 if bank.faults.draw(FaultKind::MessageRepeated, 20) {
                     return Err("the messages are not deleted".to_owned());
                 }
@@ -312,20 +314,19 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
 }
 
 /// Lets somebody recount every few hours, while faults happen: the schedule does so once, when a date begins.
-async fn recount_by_hand(bank: Arc<Bank>) {
+async fn recount_by_hand(bank: Arc<Bank>, spec: &'static ScheduleSpec) {
     let mut random = bank.seed.source("recounts");
     loop {
         pause(TimeDelta::minutes(random.i64(120..480))).await;
-        let spec = SCHEDULES.iter().find(|spec| spec.function == Function::Recount);
-        if let Some(spec) = spec.filter(|_| bank.faults.are_enabled()) {
-            invoke(&bank, *spec).await;
+        if bank.faults.are_enabled() {
+            invoke(&bank, spec).await;
         }
     }
 }
 
-fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
+fn run(bank: &Arc<Bank>, spec: &'static ScheduleSpec, random: &mut Rng) {
     let is_skipped = bank.weakness == Some(Weakness::NoRedrive) && spec.name == "redrive";
-    if is_skipped || bank.broken.is(Part::Schedule(spec.name)) {
+    if is_skipped || bank.broken.is(Part::Schedule(&spec.name)) {
         return;
     }
     if bank.faults.draw(FaultKind::ScheduleMissed, 10) || (spec.name == "sweep" && is_on(&bank.switches.paused)) {
@@ -349,23 +350,23 @@ fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
     }
 }
 
-async fn invoke(bank: &Bank, spec: ScheduleSpec) {
+async fn invoke(bank: &Bank, spec: &'static ScheduleSpec) {
     // Only the journal and the webhooks go on during a restore.
-    if bank.switches.is_restoring() && spec.function != Function::Publish {
+    if bank.switches.is_restoring() && spec.package != "publish" {
         return;
     }
-    let Ok(mut input) = serde_json::from_str::<Value>(spec.input) else { return };
-    if spec.function == Function::Recount {
+    let Ok(mut input) = serde_json::from_str::<Value>(&spec.input) else { return };
+    if spec.package == "recount" {
         // Two years ahead, as a bank looks, would be four fifths of all calls.
         let [from, to] = RECOUNTED.map(|days| (bank.time.now() + TimeDelta::days(days)).date_naive().to_string());
         (input["from"], input["to"]) = (from.into(), to.into());
     }
-    let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
+    let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(&spec.package));
     let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
     let began = bank.time.now();
-    let run = |functions: Arc<Functions>| async move { functions.scheduled(spec.function, input, context).await };
-    match bank.lambda.invoke(spec.function.as_str(), SCHEDULED_TIMEOUT, run).await {
-        Ok(Ok(outcome)) if spec.function == Function::Recount => recounts::check(bank, began, &outcome),
+    let run = |functions: Arc<Functions>| async move { functions.scheduled(&spec.package, input, context).await };
+    match bank.lambda.invoke(&spec.package, SCHEDULED_TIMEOUT, run).await {
+        Ok(Ok(outcome)) if spec.package == "recount" => recounts::check(bank, began, &outcome),
         Ok(Ok(_)) => {}
         Err(error) | Ok(Err(error)) => bank.note(format!("{}: {error}", spec.name)),
     }

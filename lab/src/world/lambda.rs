@@ -14,7 +14,7 @@ use chrono::TimeDelta;
 use object_store::ObjectStore;
 use payments_bank::{Dependencies, Functions, OneMachine};
 use payments_machine::layers::random::Seed;
-use payments_machine::{Environment, Function, Stack};
+use payments_machine::{Environment, Stack};
 use payments_sqs::SqsQueue;
 use payments_store::Store;
 use serde_json::Value;
@@ -78,8 +78,8 @@ impl Lambda {
         let (mut sandboxes, webhooks) = (Vec::new(), receivers.webhooks()?);
         for (sandbox, ahead) in AHEAD.into_iter().enumerate() {
             let ahead = if faults.are_enabled() { ahead } else { 0 };
-            let own = |function: Function| {
-                let caller = Caller { function: function.as_str(), sandbox };
+            let own = |function: &'static str| {
+                let caller = Caller { function, sandbox };
                 let client = client(stack, network, caller);
                 let ahead = TimeDelta::milliseconds(ahead) + network.ahead(caller);
                 Ok(Dependencies {

@@ -131,6 +131,8 @@ mod tests {
     use payments_alarms::Minute;
     use serde_json::json;
 
+    use payments_machine::Template;
+
     use super::*;
     use crate::world::template::template;
 
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_queue_has_visible_messages_and_an_oldest_one() {
-        let (metrics, queues) = (metrics(), Queues::empty());
+        let (metrics, queues) = (metrics(), Queues::of(Template::ours().unwrap()).unwrap());
         queues.results.send("a", now() - TimeDelta::seconds(90)).unwrap();
         queues.results.send("b", now()).unwrap();
         assert_eq!(queues.results.receive(1, now()).len(), 1);

@@ -6,16 +6,13 @@ use anyhow::Result;
 use payments_alarms::{Alarm, Resources};
 use serde_json::Value;
 
-const TEMPLATE: &str = include_str!("../../../template.yaml");
-
 /// Returns the template as JSON, in which `!Ref Name` is `{"!Ref": "Name"}`.
 pub(crate) fn template() -> Result<&'static Value> {
     static READ: OnceLock<Value> = OnceLock::new();
     if let Some(read) = READ.get() {
         return Ok(read);
     }
-    let read: serde_yaml_ng::Value = serde_yaml_ng::from_str(TEMPLATE)?;
-    let read = serde_json::to_value(read)?;
+    let read = payments_machine::yaml::from_str(payments_machine::template::OURS)?;
     Ok(READ.get_or_init(|| read))
 }
 

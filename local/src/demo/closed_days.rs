@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use lambda_runtime::Context;
 use payments_bank::{Dependencies, Functions};
 use payments_machine::environment::CALENDARS;
-use payments_machine::{Function, Handlers as _, Stack};
+use payments_machine::{Handlers as _, Stack};
 use payments_model::BusinessDate;
 use scheduled_payments::{Bank, DateRule, DueFilter, Payment, PaymentOrder};
 use serde_json::{Value, json};
@@ -80,12 +80,12 @@ fn announce(stack: &Stack) -> Result<Functions> {
     environment.calendars = format!("{CALENDARS},{CURRENCY}={CALENDAR}");
     let client = stack.client();
     Functions::within(&environment, |function| {
-        let metrics = stack.metrics.of_function(function.as_str());
+        let metrics = stack.metrics.of_function(function);
         Ok(Dependencies { metrics, ..Dependencies::on(stack, client.clone()) })
     })
 }
 
 async fn redate(functions: &Functions, action: &str, context: &Context) -> Result<Value> {
     let request = json!({ "action": action, "calendar": CALENDAR, "from": HOLIDAY, "to": HOLIDAY });
-    functions.scheduled(Function::Redate, request, context.clone()).await.map_err(anyhow::Error::msg)
+    functions.scheduled("redate", request, context.clone()).await.map_err(anyhow::Error::msg)
 }

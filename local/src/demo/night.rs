@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 use flate2::read::GzDecoder;
 use lambda_runtime::Context;
 use payments_bank::Functions;
+use payments_machine::Handlers as _;
 use payments_machine::client::Client;
-use payments_machine::{Function, Handlers as _};
 use payments_model::{BusinessDate, ShardCount, Status};
 use payments_store::{DueRange, DueUntil, Store};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ impl Night {
         listed: &Value,
     ) -> Result<()> {
         let input = json!({ "action": "recount", "from": day.to_string(), "to": day.to_string() });
-        let recount = functions.scheduled(Function::Recount, input, context).await.map_err(anyhow::Error::msg)?;
+        let recount = functions.scheduled("recount", input, context).await.map_err(anyhow::Error::msg)?;
         let counts = client.get(&format!("/counts?from={day}&to={day}")).await?;
         let counts = &counts["counts"][0];
         ensure!(counts["date"] == day.to_string(), "there are no counts of {day}: {counts}");

@@ -1,18 +1,18 @@
 //! Write units by phase, and decimals of whole numbers.
 
 use payments_http::HttpFunction;
+use payments_machine::Stack;
 use payments_machine::layers::record::{Recorder, write_units};
-use payments_machine::{Function, Stack};
 use serde_json::Number;
 
 /// The phases that write: the name, the function, and the budget in write units of one payment of 8 KB. All payments share
 /// the counters, which have no budget and come last.
-pub(super) const PHASES: [(&str, Function, Option<u64>); 5] = [
-    ("insert", Function::Http(HttpFunction::Ingest), Some(10)),
-    ("pending", Function::DailyDueSweeper, Some(3)),
-    ("settled", Function::Settle, Some(7)),
-    ("reported", Function::Report, Some(2)),
-    ("counters", Function::StreamAggregator, None),
+pub(super) const PHASES: [(&str, &str, Option<u64>); 5] = [
+    ("insert", HttpFunction::Ingest.name(), Some(10)),
+    ("pending", "daily-due-sweeper", Some(3)),
+    ("settled", "settle", Some(7)),
+    ("reported", "report", Some(2)),
+    ("counters", "stream-aggregator", None),
 ];
 
 /// The recorders of the phases. DynamoDB does not report the units of a failed condition.
@@ -29,7 +29,7 @@ impl Recorders {
     }
 
     /// Returns the recorder of a function, if it has a phase.
-    pub(super) fn of(&self, function: Function) -> Option<&Recorder> {
+    pub(super) fn of(&self, function: &'static str) -> Option<&Recorder> {
         PHASES.iter().zip(&self.0).find(|((_, known, _), _)| *known == function).map(|(_, recorder)| recorder)
     }
 

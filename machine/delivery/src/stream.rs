@@ -42,6 +42,11 @@ impl StreamMapping {
         Ok(Self { settings, source, shards: Vec::new(), listed: None, cuts: None, discards })
     }
 
+    /// Returns the settings.
+    pub fn settings(&self) -> &StreamSettings {
+        &self.settings
+    }
+
     /// Lets the caller cut batches: `cut` gets the number of records that a batch could have and returns how many it has.
     /// With unlimited retries, a batch that failed is cut anew, as by a poller that took over.
     pub fn with_batch_cuts(mut self, cut: impl FnMut(usize) -> usize + Send + 'static) -> Self {

@@ -10,33 +10,17 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt as _;
 use futures::future::join_all;
 use payments_boot::Clock;
-use payments_delivery::{Filter, StreamMapping, StreamSettings};
+use payments_delivery::StreamMapping;
 use payments_model::causes;
 use payments_store::Store;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::function::Function;
 use crate::handlers::Handlers;
 use crate::invocation::context;
 use crate::stack::Stack;
-
-/// The changes of the log's table that wake `publish`: new segments, whose sort keys are numbers of twelve digits, and not its own writes.
-pub const PUBLISH_FILTER: &str = r#"{"eventName":["INSERT"],"dynamodb":{"Keys":{"sk":{"S":[{"prefix":"0"}]}}}}"#;
-
-/// The most stream records of one invocation of `publish`, which reads none of them.
-pub const PUBLISH_BATCH: usize = 1_000;
-
-/// Returns the stream mapping of `publish`. What fails is not repeated: the schedule does it.
-pub fn publish_settings() -> Result<StreamSettings> {
-    Ok(StreamSettings {
-        batch_size: PUBLISH_BATCH,
-        filter: Some(Filter::parse(PUBLISH_FILTER)?),
-        maximum_retry_attempts: Some(0),
-        ..StreamSettings::of("publish")
-    })
-}
+use crate::triggers::sources::stream_settings;
 
 /// What invokes `publish`.
 pub(super) struct Publishing {
@@ -56,7 +40,7 @@ const AT_ONCE: usize = 8;
 impl Publishing {
     pub(super) async fn of(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Result<Self> {
         let stream = match stack.log_stream().await {
-            Ok(stream) => Some(StreamMapping::new(publish_settings()?, stream)?),
+            Ok(stream) => Some(StreamMapping::new(stream_settings("publish", None)?, stream)?),
             Err(_) => None,
         };
         let (clock, store) = (stack.clock.clone(), stack.store(stack.client()));
@@ -136,5 +120,5 @@ impl Publishing {
 
 async fn run(functions: &dyn Handlers, input: Value, deadline: DateTime<Utc>) -> Result<(), String> {
     // Boxed: the chain of calls is deeper than the compiler follows in one type.
-    functions.scheduled(Function::Publish, input, context(deadline)).await.map(drop)
+    functions.scheduled("publish", input, context(deadline)).await.map(drop)
 }

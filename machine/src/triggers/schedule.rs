@@ -1,4 +1,4 @@
-//! The schedules: functions, inputs and times, in EventBridge's expressions.
+//! When a schedule is due, by EventBridge's expressions.
 
 use std::str::FromStr;
 
@@ -6,74 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_model::{BusinessZone, UtcSecond};
 
-use crate::function::Function;
-
-/// A schedule of `template.yaml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScheduleSpec {
-    /// The name.
-    pub name: &'static str,
-    /// The function that it invokes.
-    pub function: Function,
-    /// When: a rate, or a cron expression in the bank's time zone.
-    pub expression: &'static str,
-    /// The input of the function, in JSON.
-    pub input: &'static str,
-}
-
-/// Every schedule. The archive runs from 02:30 to 06:00, between the morning's feed and the day, which takes two
-/// expressions. The recount runs before both, when few payments change. The look for payments of dates that were closed later comes every
-/// four hours, because a holiday may be announced the day before.
-pub const SCHEDULES: [ScheduleSpec; 8] = [
-    ScheduleSpec {
-        name: "sweep",
-        function: Function::DailyDueSweeper,
-        expression: "cron(0/5 * * * ? *)",
-        input: r#"{"action":"sweep"}"#,
-    },
-    ScheduleSpec {
-        name: "redrive",
-        function: Function::DailyDueSweeper,
-        expression: "rate(1 hour)",
-        input: r#"{"action":"redrive"}"#,
-    },
-    ScheduleSpec {
-        name: "report",
-        function: Function::Report,
-        expression: "rate(1 hour)",
-        input: r#"{"action":"report"}"#,
-    },
-    ScheduleSpec {
-        name: "archive-begins",
-        function: Function::Archive,
-        expression: "cron(30,45 2 * * ? *)",
-        input: r#"{"action":"archive"}"#,
-    },
-    ScheduleSpec {
-        name: "archive",
-        function: Function::Archive,
-        expression: "cron(0/15 3-5 * * ? *)",
-        input: r#"{"action":"archive"}"#,
-    },
-    ScheduleSpec {
-        name: "recount",
-        function: Function::Recount,
-        expression: "cron(30 0 * * ? *)",
-        input: r#"{"action":"recount"}"#,
-    },
-    ScheduleSpec {
-        name: "look-for-redates",
-        function: Function::Redate,
-        expression: "cron(10 2/4 * * ? *)",
-        input: r#"{"action":"look"}"#,
-    },
-    ScheduleSpec {
-        name: "publish",
-        function: Function::Publish,
-        expression: "rate(1 minute)",
-        input: r#"{"action":"publish"}"#,
-    },
-];
+use crate::template::ScheduleSpec;
 
 /// When a schedule is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +63,7 @@ fn bits(field: &str, end: u32) -> Result<u64> {
 /// A schedule with its next time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    spec: ScheduleSpec,
+    spec: &'static ScheduleSpec,
     timing: Timing,
     zone: BusinessZone,
     next: Option<DateTime<Utc>>,
@@ -138,9 +71,9 @@ pub struct Schedule {
 
 impl Schedule {
     /// Creates a schedule that has not run yet.
-    pub fn new(spec: &ScheduleSpec, zone: BusinessZone) -> Result<Self> {
+    pub fn new(spec: &'static ScheduleSpec, zone: BusinessZone) -> Result<Self> {
         let timing = spec.expression.parse().with_context(|| format!("the schedule {}", spec.name))?;
-        Ok(Self { spec: *spec, timing, zone, next: None })
+        Ok(Self { spec, timing, zone, next: None })
     }
 
     /// Changes the schedule to a rate.
@@ -149,7 +82,7 @@ impl Schedule {
     }
 
     /// Returns the schedule of `template.yaml`.
-    pub fn spec(&self) -> ScheduleSpec {
+    pub fn spec(&self) -> &'static ScheduleSpec {
         self.spec
     }
 
@@ -189,10 +122,14 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::template::Template;
+
+    fn spec(name: &str) -> &'static ScheduleSpec {
+        Template::ours().unwrap().schedules().find(|spec| spec.name == name).unwrap()
+    }
 
     fn schedule(name: &str) -> Schedule {
-        let spec = SCHEDULES.iter().find(|spec| spec.name == name).unwrap();
-        Schedule::new(spec, "Europe/London".parse().unwrap()).unwrap()
+        Schedule::new(spec(name), "Europe/London".parse().unwrap()).unwrap()
     }
 
     #[test]
@@ -235,7 +172,7 @@ mod tests {
     /// One of the looks is at 02:10, which the clocks of some zones skip once a year.
     #[test]
     fn payments_of_closed_dates_are_looked_for_every_four_hours_and_not_at_midnight() {
-        let spec = SCHEDULES.iter().find(|spec| spec.name == "look-for-redates").unwrap();
+        let spec = spec("look-for-redates");
         for (zone, date, want) in
             [("Europe/Berlin", "2026-11-20", "02 06 10 14 18 22"), ("Europe/Berlin", "2026-03-29", "06 10 14 18 22")]
         {

@@ -12,7 +12,6 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::function::Function;
 use crate::handlers::Handlers;
 use crate::invocation::context;
 use crate::stack::Stack;
@@ -25,7 +24,7 @@ pub(super) struct Starting {
     timeout: TimeDelta,
     started: Started,
     is_in_background: bool,
-    running: Option<(Function, JoinHandle<Result<Value, String>>)>,
+    running: Option<(&'static str, JoinHandle<Result<Value, String>>)>,
 }
 
 impl Starting {
@@ -44,7 +43,7 @@ impl Starting {
         let mut failures = Vec::new();
         if let Some((function, running)) = &mut self.running {
             let Some(done) = running.now_or_never() else { return failures };
-            failures.extend(ended(*function, done.unwrap_or_else(|error| Err(error.to_string()))));
+            failures.extend(ended(function, done.unwrap_or_else(|error| Err(error.to_string()))));
             self.running = None;
         }
         while let Some((function, input)) = self.started.take(now) {
@@ -69,13 +68,18 @@ impl Starting {
     }
 }
 
-async fn run(functions: &dyn Handlers, function: Function, input: &str, until: DateTime<Utc>) -> Result<Value, String> {
+async fn run(
+    functions: &dyn Handlers,
+    function: &'static str,
+    input: &str,
+    until: DateTime<Utc>,
+) -> Result<Value, String> {
     let input: Value = serde_json::from_str(input).map_err(|error| causes(&error).join(": "))?;
     functions.scheduled(function, input, context(until)).await
 }
 
 /// Logs what a function answered, which on AWS nobody learns. Returns why it failed.
-fn ended(function: Function, answer: Result<Value, String>) -> Option<String> {
+fn ended(function: &'static str, answer: Result<Value, String>) -> Option<String> {
     match answer {
         Ok(answer) => {
             tracing::info!(%function, %answer, "what an operator started has ended");

@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use payments_bank::Functions;
 use payments_delivery::{DeliveryOutcome, Record, ShardId, StreamMapping, StreamSettings};
 use payments_machine::layers::random::Seed;
-use payments_machine::triggers::aggregator_settings;
+use payments_machine::triggers::stream_settings;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -103,7 +103,10 @@ impl<'r> Deliveries<'r> {
         let shards = Shards::of(fixture.source.arn(), past)?;
         let poller = |seed| -> Result<StreamMapping> {
             // The moves decide whether a poller waits for a full batch.
-            let settings = StreamSettings { maximum_batching_window: TimeDelta::zero(), ..aggregator_settings()? };
+            let settings = StreamSettings {
+                maximum_batching_window: TimeDelta::zero(),
+                ..stream_settings("stream-aggregator", None)?
+            };
             let mut random = Seed(seed).source("cuts");
             let mapping = StreamMapping::new(settings, shards.stream.clone())?;
             Ok(mapping.with_batch_cuts(move |most| 1 + random.usize(..most)))

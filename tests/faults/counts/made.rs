@@ -6,7 +6,7 @@ use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping
 use payments_lab::facts::heads::Tables;
 use payments_lab::laws::counters::{self, Numbers};
 use payments_machine::layers::attributes::{Key, key_of};
-use payments_machine::triggers::aggregator_settings;
+use payments_machine::triggers::stream_settings;
 use serde_json::{Value, json};
 
 use super::shards;
@@ -101,7 +101,7 @@ impl Made {
 
     /// The stream's mapping, at the oldest record.
     pub(crate) fn mapping(&self) -> Result<StreamMapping> {
-        Ok(StreamMapping::new(aggregator_settings()?, self.stream.clone())?)
+        Ok(StreamMapping::new(stream_settings("stream-aggregator", None)?, self.stream.clone())?)
     }
 
     /// Delivers the whole stream from the oldest record.

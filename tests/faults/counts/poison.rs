@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use payments_delivery::{DeliveryOutcome, Invocation, Position, StreamMapping, StreamSettings};
 use payments_lab::laws::counters::between;
 use payments_machine::layers::attributes::{key_of, number, text};
-use payments_machine::triggers::{AGGREGATOR_TUMBLING_WINDOW, aggregator_settings};
+use payments_machine::triggers::stream_settings;
 use serde_json::{Value, json};
 
 use super::made::Made;
@@ -101,7 +101,7 @@ async fn a_wrong_mapping_is_an_error_and_changes_nothing() -> Result<()> {
     }
 
     // The mapping repeats the batch, and nothing is lost once it is set up correctly.
-    let settings = StreamSettings { tumbling_window: None, ..aggregator_settings()? };
+    let settings = StreamSettings { tumbling_window: None, ..stream_settings("stream-aggregator", None)? };
     let mut windowless = StreamMapping::new(settings, made.stream.clone())?;
     for _ in 0..20 {
         let step =
@@ -129,7 +129,7 @@ async fn the_end_of_a_window_is_answered_without_a_call() -> Result<()> {
         drop(answers.lock().map(|mut answers| answers.push((last, answer.clone()))));
         answer
     };
-    let later = shards::beginning() + AGGREGATOR_TUMBLING_WINDOW;
+    let later = shards::beginning() + mapping.settings().tumbling_window.context("no window")?;
     let ends = mapping.step(later, function).await?;
     assert!(
         ends.iter().all(|end| (end.invocation, &end.outcome) == (Invocation::WindowEnd, &DeliveryOutcome::Succeeded))

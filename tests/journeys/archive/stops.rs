@@ -266,7 +266,7 @@ async fn slow_archive(world: &World) -> Result<(Archive, Arc<AtomicI64>)> {
     let clock = Clock::simulated(now, move |time: Duration| {
         slept.fetch_add(i64::try_from(time.as_millis()).unwrap_or(0), Ordering::Relaxed);
     });
-    let get = |name: &str| world.environment.get(name);
+    let get = |name: &str| world.environment.get("archive", name);
     let config = Config::read(&Lookup::new(&get))?;
     let store = Store::new(client, world.environment.tables.clone());
     Ok((Archive::new(config, store, clock, world.outside.metrics.clone()), millis))

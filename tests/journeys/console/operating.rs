@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use console::{BankQueue, MoveBack, OperationError, Operations, QueueState, ReportFile, SampledMessage, Startable};
 use lambda_runtime::Context;
 use payments_bank::{Dependencies, Functions, OneMachine};
-use payments_machine::triggers::SCHEDULES;
-use payments_machine::{Fate, Function, Handlers as _, Recorder};
+use payments_machine::template::ScheduleSpec;
+use payments_machine::{Fate, Handlers as _, Recorder, Template};
 use payments_model::OutageKind;
 use payments_tests::{CrashPoints, Way, World, note_case};
 use serde_json::Value;
@@ -19,23 +19,23 @@ use super::page;
 type Fields = &'static [(&'static str, &'static str)];
 
 /// Every start: its action, its fields, the function, and the input.
-const STARTS: [(&str, Fields, Function, &str); 8] = [
-    ("start-sweep", &[], Function::DailyDueSweeper, r#"{"action":"sweep"}"#),
-    ("start-redrive", &[], Function::DailyDueSweeper, r#"{"action":"redrive"}"#),
-    ("start-report", &[], Function::Report, r#"{"action":"report"}"#),
-    ("start-archive", &[], Function::Archive, r#"{"action":"archive"}"#),
-    ("start-recount", &[], Function::Recount, r#"{"action":"recount"}"#),
+const STARTS: [(&str, Fields, &str, &str); 8] = [
+    ("start-sweep", &[], "daily-due-sweeper", r#"{"action":"sweep"}"#),
+    ("start-redrive", &[], "daily-due-sweeper", r#"{"action":"redrive"}"#),
+    ("start-report", &[], "report", r#"{"action":"report"}"#),
+    ("start-archive", &[], "archive", r#"{"action":"archive"}"#),
+    ("start-recount", &[], "recount", r#"{"action":"recount"}"#),
     (
         "start-recount",
         &[("from", "2026-11-20"), ("to", "2026-11-21")],
-        Function::Recount,
+        "recount",
         r#"{"action":"recount","from":"2026-11-20","to":"2026-11-21"}"#,
     ),
-    ("look-for-redates", &[], Function::Redate, r#"{"action":"look"}"#),
+    ("look-for-redates", &[], "redate", r#"{"action":"look"}"#),
     (
         "redate",
         &[("calendar", "GB"), ("from", "2026-12-25"), ("to", "2026-12-28")],
-        Function::Redate,
+        "redate",
         r#"{"action":"move","calendar":"GB","from":"2026-12-25","to":"2026-12-28"}"#,
     ),
 ];
@@ -53,7 +53,7 @@ async fn paused(paused: &'static str) -> Result<World> {
 }
 
 /// What was started and not invoked yet.
-fn started(world: &World) -> Vec<(Function, Value)> {
+fn started(world: &World) -> Vec<(&'static str, Value)> {
     let taken = std::iter::from_fn(|| world.outside.operations.started.take(world.now().as_chrono()));
     taken.map(|(function, input)| (function, serde_json::from_str(&input).unwrap_or_default())).collect()
 }
@@ -93,10 +93,10 @@ fn a_start_has_the_input_of_a_schedule() -> Result<()> {
     // These two have no schedule: an operator names their dates.
     for (name, fields, function, input) in STARTS.into_iter().filter(|(_, fields, ..)| fields.is_empty()) {
         let input: Value = serde_json::from_str(input)?;
-        let is_same = |spec: &payments_machine::triggers::ScheduleSpec| {
-            spec.function == function && serde_json::from_str::<Value>(spec.input).is_ok_and(|known| known == input)
+        let is_same = |spec: &ScheduleSpec| {
+            spec.package == function && serde_json::from_str::<Value>(&spec.input).is_ok_and(|known| known == input)
         };
-        assert!(SCHEDULES.iter().any(is_same), "{name}: {fields:?}");
+        assert!(Template::ours()?.schedules().any(is_same), "{name}: {fields:?}");
     }
     Ok(())
 }

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use payments_local::System;
+use payments_machine::yaml::{Node, from_str};
 use payments_model::PaymentId;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::description::get;
@@ -110,17 +112,18 @@ impl Operation {
 }
 
 fn operations(yaml: &str) -> Result<Vec<Operation>> {
-    let described: Value = serde_yaml_ng::from_str(yaml)?;
+    let described: Value = from_str(yaml)?;
     // The page chooses the first example in the file's order, which only this type keeps.
-    let ordered: serde_yaml_ng::Value = serde_yaml_ng::from_str(yaml)?;
+    let ordered = Node::parse(yaml)?;
     let mut operations = Vec::new();
     for (path, item) in described["paths"].as_object().context("paths")? {
         for (method, operation) in item.as_object().context("operations")?.iter().filter(|(_, it)| it.is_object()) {
-            let content = &ordered["paths"][path.as_str()][method.as_str()]["requestBody"]["content"];
-            let bodies = content["application/json"]["examples"].as_mapping().into_iter().flatten();
-            let only = content["application/json"].get("example");
-            let bodies = bodies.map(|(_, example)| &example["value"]).chain(only);
-            let bodies = bodies.map(serde_json::to_value).collect::<Result<_, _>>()?;
+            let content = ["paths", path.as_str(), method.as_str(), "requestBody", "content", "application/json"];
+            let content = content.into_iter().try_fold(&ordered, |node, name| node.get(name));
+            let in_order = |name| content.and_then(|content: &Node| content.get(name));
+            let examples = in_order("examples").into_iter().flat_map(Node::fields);
+            let bodies = examples.filter_map(|(_, example)| example.get("value")).chain(in_order("example"));
+            let bodies = bodies.map(Value::deserialize).collect::<Result<_, _>>()?;
             let (mut path, mut query, mut headers) = (path.clone(), Vec::new(), String::new());
             let parameters = [&item["parameters"], &operation["parameters"]];
             for parameter in parameters.into_iter().filter_map(Value::as_array).flatten() {

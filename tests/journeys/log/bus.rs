@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_sdk_dynamodb::Client;
-use payments_machine::Function;
 use payments_machine::layers::{Fate, Layers, client_over};
 use payments_restore::{Restored, begin, finish};
 use payments_store::{Store, segment_of};
@@ -56,7 +55,7 @@ impl Bussed {
     /// Runs the function with its role.
     async fn publish_until(&self, deadline: u64, client: Client, event: Value) -> Result<Value> {
         let tables = &self.world.environment.tables;
-        let store = Store::new(with_role(&client, Function::Publish, tables)?, tables.clone());
+        let store = Store::new(with_role(&client, "publish", tables)?, tables.clone());
         let dependencies = self.world.dependencies_over(&self.world.recorder).await;
         let function =
             Publish::new(store, dependencies.reports, dependencies.webhooks, dependencies.clock, dependencies.metrics);

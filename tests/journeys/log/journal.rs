@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::Client;
 use payments_lab::laws::journal::journaled;
 use payments_machine::Fate;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;
 use payments_tests::tables::{NO_DEADLINE, context};
@@ -22,7 +22,7 @@ async fn segment(world: &World, counting: &mut Counting, payments: usize, from: 
 /// Runs the function, and returns its outcome.
 async fn publish(world: &World) -> Result<Value> {
     let request = json!({ "action": "publish" });
-    let done = world.functions().scheduled(Function::Publish, request, context(NO_DEADLINE)).await;
+    let done = world.functions().scheduled("publish", request, context(NO_DEADLINE)).await;
     done.map_err(anyhow::Error::msg)
 }
 

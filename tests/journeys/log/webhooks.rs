@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_dynamodb::Client;
 use payments_boot::Clock;
-use payments_machine::Function;
 use payments_machine::layers::client_over;
 use payments_machine::{Fate, Layers};
 use payments_model::EventFilter;
@@ -101,7 +100,7 @@ impl Hooks {
 
     async fn function_with(&self, client: &Client, webhooks: Webhooks) -> Result<Publish> {
         let tables = &self.world.environment.tables;
-        let store = Store::new(with_role(client, Function::Publish, tables)?, tables.clone());
+        let store = Store::new(with_role(client, "publish", tables)?, tables.clone());
         let dependencies = self.world.dependencies_over(&self.world.recorder).await;
         Ok(Publish::new(store, dependencies.reports, webhooks, dependencies.clock, dependencies.metrics))
     }
@@ -110,7 +109,7 @@ impl Hooks {
     async fn function_in_time(&self, layers: Layers) -> Result<(Publish, Clock)> {
         let (world, outside) = (&self.world, &self.world.outside);
         let tables = &world.environment.tables;
-        let client = with_role(&client_over(&world.client().await, layers), Function::Publish, tables)?;
+        let client = with_role(&client_over(&world.client().await, layers), "publish", tables)?;
         let (begin, origin) = (world.now().as_chrono(), tokio::time::Instant::now());
         let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();
         let clock = Clock::driven(now, |time| Box::pin(tokio::time::sleep(time)));

@@ -11,7 +11,7 @@ use commits::{HEAD, Load, Log, MILLISECOND, Outcome, PARTITION, SECOND, SECONDS}
 use payments_boot::dynamodb_at;
 use payments_machine::{Engine, Recorder};
 use payments_store::{Committed, LogHead, Store};
-use segments::{AT, BATCH, Kind, Segments};
+use segments::{AT, Kind, Segments};
 
 use crate::design::Design;
 use crate::document;
@@ -115,11 +115,12 @@ fn the_log_keeps_up_with_five_feeds_at_once() -> Result<()> {
     let mut faults = Vec::new();
     for (kind, changes_per_second, fails) in CASES {
         let mut segments = Segments::of(kind)?;
-        let full: u64 = segments.of_batch(BATCH)?.iter().map(|segment| segment.units + HEAD).sum();
+        let batch = segments.batch;
+        let full: u64 = segments.of_batch(batch)?.iter().map(|segment| segment.units + HEAD).sum();
         // A stream shard has at most 1,000 changes a second, and the busiest has a quarter more than the mean.
         for shards in SHARDS.into_iter().filter(|&shards| changes_per_second * 5 < shards as u64 * 4 * PARTITION) {
             let played = Played::of(Load { shards, changes_per_second }, &mut segments)?;
-            table += &played.row(kind, full * 1_000 / BATCH as u64)?;
+            table += &played.row(kind, full * 1_000 / batch as u64)?;
             if played.keeps_up() == fails.contains(&shards) {
                 faults.push(format!("{} at {changes_per_second}, {shards} stream shards", kind.name()));
             }

@@ -13,7 +13,7 @@ use payments_machine::client::Client;
 use payments_machine::invocation::context;
 use payments_machine::layers::client_over;
 use payments_machine::triggers::Triggers;
-use payments_machine::{EngineChoice, Function, Handlers as _, Recorder, Stack};
+use payments_machine::{EngineChoice, Handlers as _, Recorder, Stack};
 use payments_model::{BusinessDate, BusinessZone};
 use scheduled_payments::Http;
 use serde_json::json;
@@ -124,7 +124,7 @@ impl Target {
         let Started::Functions { functions, .. } = &self.started else { return Ok(None) };
         let context = context(self.clock.instant() + RECOUNT_TIMEOUT);
         let input = json!({ "action": "recount", "from": date.to_string(), "to": date.to_string() });
-        let recount = functions.scheduled(Function::Recount, input, context);
+        let recount = functions.scheduled("recount", input, context);
         // Boxed: the chain of calls is deeper than the compiler follows in one type.
         let outcome = Box::pin(recount).await.map_err(anyhow::Error::msg)?;
         match (outcome["exact"].as_u64(), outcome["drifted"].as_u64()) {

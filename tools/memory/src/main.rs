@@ -15,7 +15,7 @@ use payments_bank::Functions;
 use payments_boot::{Clock, Lookup};
 use payments_load::process::{EngineProcess, memory_kib, served};
 use payments_machine::invocation::context;
-use payments_machine::{EngineChoice, Function, Handlers as _, Stack};
+use payments_machine::{EngineChoice, Handlers as _, Stack};
 use payments_model::{Actor, BusinessZone, Details, Head, Instruction, Money, PaymentId, UtcSecond};
 use payments_store::Store;
 use serde_json::{Value, json};
@@ -117,24 +117,21 @@ fn scheduled(n: usize) -> Result<Head> {
 async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize) -> Result<()> {
     let functions = Functions::on(stack, &stack.environment.client())?;
     // Opens the connections. A day without payments is hardly any work.
-    run(&functions, Function::Recount, json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now)
-        .await?;
+    run(&functions, "recount", json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now).await?;
     let idle = memory_kib("VmRSS")?;
     std::fs::write("/proc/self/clear_refs", "5").context("the peak cannot be reset")?;
     let mut done = 0;
     while done < payments {
         let action = json!({ "action": work });
         let (function, input, counts): (_, _, &[&str]) = match work {
-            "sweep" => (Function::DailyDueSweeper, action, &["/claimed", "/alreadyClaimed"]),
-            "report" => (Function::Report, action, &["/reported"]),
-            "recount" => {
-                (Function::Recount, json!({ "action": work, "from": DAY, "to": DAY }), &["/drifts/0/recounted/total"])
-            }
-            "archive" => (Function::Archive, action, &["/archived", "/alreadyGone"]),
-            _ => (Function::Settle, action, &[]),
+            "sweep" => ("daily-due-sweeper", action, &["/claimed", "/alreadyClaimed"]),
+            "report" => ("report", action, &["/reported"]),
+            "recount" => ("recount", json!({ "action": work, "from": DAY, "to": DAY }), &["/drifts/0/recounted/total"]),
+            "archive" => ("archive", action, &["/archived", "/alreadyGone"]),
+            _ => ("settle", action, &[]),
         };
         let handled = match function {
-            Function::Settle => settle(&functions, done, payments).await?,
+            "settle" => settle(&functions, done, payments).await?,
             _ => {
                 let outcome = run(&functions, function, input, now).await?;
                 let count = |path: &&str| outcome.pointer(path).and_then(Value::as_u64);
@@ -176,7 +173,7 @@ async fn settle(functions: &Functions, from: usize, payments: usize) -> Result<u
     bail!("payments {from} to {} are not settled", from + count)
 }
 
-async fn run(functions: &Functions, function: Function, input: Value, now: DateTime<Utc>) -> Result<Value> {
+async fn run(functions: &Functions, function: &'static str, input: Value, now: DateTime<Utc>) -> Result<Value> {
     let mut context = context(now + TimeDelta::minutes(14));
     context.request_id = "memory".to_owned();
     functions.scheduled(function, input, context).await.map_err(anyhow::Error::msg)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_store::{DueSort, Item};
 use payments_tests::tables::{NO_DEADLINE, context, json_of_item};
 use payments_tests::{Counting, Reply};
@@ -193,7 +193,7 @@ impl Bank {
     /// Writes the journal.
     pub(super) async fn publish(&self) -> Result<()> {
         let request = json!({ "action": "publish" });
-        let done = self.world.functions().scheduled(Function::Publish, request, context(NO_DEADLINE)).await;
+        let done = self.world.functions().scheduled("publish", request, context(NO_DEADLINE)).await;
         done.map(drop).map_err(anyhow::Error::msg)
     }
 

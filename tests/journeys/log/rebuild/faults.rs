@@ -1,7 +1,7 @@
 //! A fault of a client or of a program is left out, and nothing else: never what was sent or settled.
 
 use object_store::ObjectStoreExt as _;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_restore::{Change, Finding, Rebuild, Source};
 
 use super::super::*;
@@ -76,7 +76,7 @@ async fn a_late_delivery_of_the_old_stream_is_refused() -> Result<()> {
     let late = bank.delivery().await?;
     bank.lose_hot(&bank.at_t.hot).await?;
     bank.apply().await?;
-    let deliver = async || bank.world.functions().deliver(Function::StreamAggregator, late.clone()).await;
+    let deliver = async || bank.world.functions().deliver("stream-aggregator", late.clone()).await;
     let error = deliver().await.err().context("it was counted")?;
     assert!(error.contains("A new epoch of the log"), "{error}");
     assert!(bank.apply().await?.is_nothing(), "counters and checkpoints are as they were");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use object_store::ObjectStoreExt as _;
 use object_store::prefix::PrefixStore;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_restore::{Finding, Rebuild, Source, begin_lost};
 use payments_store::schema::LOG;
 
@@ -61,7 +61,7 @@ async fn a_lost_log_begins_with_the_restore_and_with_nothing_old() -> Result<()>
         let line = begin_lost(&store, now).await?;
         assert!(line.starts_with("The epoch has ended"), "{line}");
     }
-    let deliver = async || bank.world.functions().deliver(Function::StreamAggregator, late.clone()).await;
+    let deliver = async || bank.world.functions().deliver("stream-aggregator", late.clone()).await;
     assert!(deliver().await.is_err(), "an old invocation writes to the log");
     bank.told(from_journal(&bank)).await?;
     bank.recount().await?;

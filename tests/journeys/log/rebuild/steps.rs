@@ -6,8 +6,8 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::types::{StreamSpecification, StreamViewType};
 use object_store::prefix::PrefixStore;
 use payments_delivery::StreamMapping;
-use payments_machine::triggers::{aggregator_settings, dispatch_settings};
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
+use payments_machine::triggers::stream_settings;
 use payments_queue::Queue;
 use payments_queue::in_process::QueueSettings;
 use payments_restore::{Line, Outcome, Rebuild, Restored, Source, Told, begin, finish};
@@ -97,7 +97,7 @@ impl Bank {
 
     /// A delivery of all that the stream has, to `stream-aggregator`.
     pub(super) async fn delivery(&self) -> Result<Value> {
-        let mut mapping = StreamMapping::new(aggregator_settings()?, self.world.stream().await?)?;
+        let mut mapping = StreamMapping::new(stream_settings("stream-aggregator", None)?, self.world.stream().await?)?;
         let (mut now, seen) = (self.world.now().as_chrono(), RefCell::new(None));
         for _ in 0..2 {
             let step = mapping.step(now, async |event| {
@@ -147,7 +147,7 @@ impl Bank {
     /// Every date is exact.
     pub(super) async fn recount(&self) -> Result<()> {
         let request = json!({ "action": "recount", "from": "2026-11-18", "to": "2026-12-31" });
-        let done = self.world.functions().scheduled(Function::Recount, request, context(NO_DEADLINE)).await;
+        let done = self.world.functions().scheduled("recount", request, context(NO_DEADLINE)).await;
         let done = done.map_err(anyhow::Error::msg)?;
         ensure!(done["exact"] == 44, "{done}");
         Ok(())
@@ -160,19 +160,19 @@ impl Bank {
 
     /// The same with a queue for the records that `dispatch` refuses.
     pub(super) async fn sent_or_refused(&self, refused: &Queue) -> Result<Vec<String>> {
-        let mut mapping = StreamMapping::new(dispatch_settings(refused)?, self.world.stream().await?)?;
+        let mut mapping = StreamMapping::new(stream_settings("dispatch", Some(refused))?, self.world.stream().await?)?;
         let functions = self.world.functions();
         for hour in ["10", "12", "16"] {
             self.world.set_clock(&format!("2026-11-20T{hour}:56:00Z"))?;
             self.world.sweep().await?;
             let request = json!({ "action": "redrive" });
-            let done = functions.scheduled(Function::DailyDueSweeper, request, context(NO_DEADLINE)).await;
+            let done = functions.scheduled("daily-due-sweeper", request, context(NO_DEADLINE)).await;
             done.map_err(anyhow::Error::msg)?;
             loop {
                 let mut now = self.world.now().as_chrono();
                 let mut any = false;
                 for _ in 0..2 {
-                    let deliveries = mapping.step(now, |event| functions.deliver(Function::Dispatch, event)).await?;
+                    let deliveries = mapping.step(now, |event| functions.deliver("dispatch", event)).await?;
                     any |= !deliveries.is_empty();
                     now += TimeDelta::seconds(30);
                 }

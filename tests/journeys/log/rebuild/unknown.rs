@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_machine::{Function, Handlers as _};
+use payments_machine::Handlers as _;
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{
@@ -180,7 +180,7 @@ async fn find(bank: &Bank) -> Result<()> {
     let counter = [("pk".to_owned(), text("COUNTS#0")), ("sk".to_owned(), text("2026-10-01"))].into();
     world.update(&counter, "ADD PENDING :one, moves :one", &[(":one", number(1))]).await?;
     let request = json!({ "action": "recount", "from": "2026-10-01", "to": "2026-10-01" });
-    let done = world.functions().scheduled(Function::Recount, request, context(NO_DEADLINE)).await;
+    let done = world.functions().scheduled("recount", request, context(NO_DEADLINE)).await;
     let done = done.map_err(anyhow::Error::msg)?;
     ensure!(done["drifted"] == 1, "{done}");
     Ok(())
@@ -220,7 +220,7 @@ async fn rest_of_life(bank: &Bank) -> Result<()> {
     ensure!(report["reported"] == 3, "{report}");
     world.set_clock("2026-12-20T02:30:00Z")?;
     let request = json!({ "action": "archive" });
-    let done = world.functions().scheduled(Function::Archive, request, context(NO_DEADLINE)).await;
+    let done = world.functions().scheduled("archive", request, context(NO_DEADLINE)).await;
     done.map_err(anyhow::Error::msg)?;
     let left: Vec<Item> = world.heads(PAYER).await?.into_iter().filter(|head| !head.contains_key(EXPIRES_AT)).collect();
     ensure!(left.is_empty(), "{left:#?}");

@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
-use payments_machine::triggers::AGGREGATOR_BATCHING_WINDOW;
 use payments_store::key::Lane;
 use stream_aggregator::{CONFLICT_WAITS, LOG_WAITS};
 
-use super::segments::{BATCH, Segment, Segments};
+use super::segments::{Segment, Segments};
 
 /// All times are microseconds.
 pub(crate) const MILLISECOND: u64 = 1_000;
@@ -274,13 +273,13 @@ impl<'s> Log<'s> {
 
     /// Takes a batch if it is full or its window is over. The window begins when the function is free and a change is there.
     fn poll(&mut self, now: u64, shard: usize) -> Result<()> {
-        let window = u64::try_from(AGGREGATOR_BATCHING_WINDOW.num_microseconds().context("a long window")?)?;
+        let (batch, window) = (self.segments.batch as u64, self.segments.window);
         let it = &self.shards[shard];
-        let full = it.made_at(it.taken + BATCH as u64 - 1);
+        let full = it.made_at(it.taken + batch - 1);
         let complete = full.min(now.max(it.made_at(it.taken)) + window);
         // Lambda sees it when it reads next.
         let seen = now + complete.saturating_sub(now).next_multiple_of(POLL);
-        let changes = (it.made(seen) - it.taken).min(BATCH as u64);
+        let changes = (it.made(seen) - it.taken).min(batch);
         self.shards[shard].batch = self.segments.of_batch(usize::try_from(changes)?)?.into();
         self.shards[shard].taken += changes;
         let begin = seen + self.random.u64(INVOKE) * MILLISECOND + changes * READING;

@@ -2,20 +2,15 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
+use payments_machine::triggers::stream_settings;
 use payments_model::{
     AccountId, Actor, Details, Epoch, Event, Failure, Head, Instruction, Logged, Money, PaymentId, Reference,
     Settlement, ShardCount, TrailEntry, UtcSecond, VersionBefore,
 };
 use payments_store::{Counted, CountsCommit, item_bytes, segment_of};
 use stream_aggregator::{Change, Effect, fold};
-
-/// The most records of a batch, as `template.yaml` says; `tests/rules` compares both.
-pub(crate) const BATCH: usize = payments_machine::triggers::AGGREGATOR_BATCH;
-
-/// The changes that batches are taken from.
-const POOL: usize = 4 * BATCH;
 
 /// The date of the feed, when it comes, and the epoch of the log.
 const DAY: &str = "2026-11-20";
@@ -72,6 +67,9 @@ pub(crate) struct Segment {
 
 /// The segments of batches of a kind.
 pub(crate) struct Segments {
+    /// The most records of a batch, and how many microseconds it waits to be full.
+    pub(crate) batch: usize,
+    pub(crate) window: u64,
     changes: Vec<Change>,
     random: Rng,
     of_size: HashMap<usize, Vec<Segment>>,
@@ -79,9 +77,11 @@ pub(crate) struct Segments {
 
 impl Segments {
     pub(crate) fn of(kind: Kind) -> Result<Self> {
-        let mut random = Rng::with_seed(1);
-        let changes = (0..POOL).map(|n| change(kind, n, &mut random)).collect::<Result<_>>()?;
-        Ok(Self { changes, random, of_size: HashMap::new() })
+        let settings = stream_settings("stream-aggregator", None)?;
+        let (batch, mut random) = (settings.batch_size, Rng::with_seed(1));
+        let window = u64::try_from(settings.maximum_batching_window.num_microseconds().context("a long window")?)?;
+        let changes = (0..4 * batch).map(|n| change(kind, n, batch, &mut random)).collect::<Result<_>>()?;
+        Ok(Self { batch, window, changes, random, of_size: HashMap::new() })
     }
 
     /// Returns the segments of a batch of so many changes. Batches of one size have the same: the first that was measured.
@@ -103,14 +103,14 @@ impl Segments {
 
     /// Returns the commits of a batch of so many changes.
     pub(crate) fn commits(&mut self, changes: usize) -> Result<Vec<CountsCommit>> {
-        let from = self.random.usize(0..=POOL - changes);
+        let from = self.random.usize(0..=self.changes.len() - changes);
         Ok(fold(&self.changes[from..from + changes], EPOCH, None)?)
     }
 }
 
 /// Returns a change of a payment. Its account is one of 40,000, and its payee one of 5,000.
-fn change(kind: Kind, n: usize, random: &mut Rng) -> Result<Change> {
-    let details = details(kind, n, random)?;
+fn change(kind: Kind, n: usize, batch: usize, random: &mut Rng) -> Result<Change> {
+    let details = details(kind, n, batch, random)?;
     let steps = match kind {
         Kind::Created => 0,
         Kind::Mixed => n % 3,
@@ -130,7 +130,7 @@ fn change(kind: Kind, n: usize, random: &mut Rng) -> Result<Change> {
     Ok(Change { sequence_number: u64::try_from(n)?.into(), created_at: None, effect, logged })
 }
 
-fn details(kind: Kind, n: usize, random: &mut Rng) -> Result<Details> {
+fn details(kind: Kind, n: usize, batch: usize, random: &mut Rng) -> Result<Details> {
     // Digits as in account numbers: those of one account are always the same.
     let mut account = |bank: &str, of: u64| -> Result<AccountId> {
         let digits = Rng::with_seed(random.u64(0..of)).u64(0..100_000_000_000_000);
@@ -153,7 +153,7 @@ fn details(kind: Kind, n: usize, random: &mut Rng) -> Result<Details> {
         data: None,
     };
     let (shards, now): (ShardCount, UtcSecond) = ("32".parse()?, AT.parse()?);
-    let now = now.saturating_add(chrono::TimeDelta::seconds(i64::try_from(n / BATCH)?));
+    let now = now.saturating_add(chrono::TimeDelta::seconds(i64::try_from(n / batch)?));
     Ok(Details::accept(payment_id, instruction, "Europe/London".parse()?, shards, now, Actor::client("feed")))
 }
 

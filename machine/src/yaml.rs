@@ -1,0 +1,302 @@
+//! YAML as a tree whose nodes know their lines and tags, and from it any type that serde reads.
+
+use std::fmt;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
+use serde::de::{self, DeserializeOwned, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+/// A node of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Its line, from 1 on.
+    pub line: usize,
+    /// Its content.
+    pub content: Content,
+}
+
+/// The content of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Nothing.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Another number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A mapping, in the order of the document.
+    Map(Vec<(String, Node)>),
+    /// A node with a tag of its own, such as `!Ref`.
+    Tagged(String, Box<Node>),
+}
+
+/// What is wrong with a document, and in which line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct YamlError {
+    line: Option<usize>,
+    message: String,
+}
+
+impl fmt::Display for YamlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for YamlError {}
+
+impl de::Error for YamlError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self { line: None, message: message.to_string() }
+    }
+}
+
+impl From<ScanError> for YamlError {
+    fn from(error: ScanError) -> Self {
+        Self { line: Some(error.marker().line()), message: error.info().to_owned() }
+    }
+}
+
+/// Reads a document. An object of JSON has `{"!Ref": "Name"}` for `!Ref Name`.
+///
+/// # Errors
+/// If the text is not YAML, has a name twice or an alias, or is of another type.
+pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
+    T::deserialize(&Node::parse(text)?)
+}
+
+impl Node {
+    /// Parses the first document of a text.
+    ///
+    /// # Errors
+    /// If the text is not YAML, or has a name twice or an alias.
+    pub fn parse(text: &str) -> Result<Self, YamlError> {
+        let mut events = Parser::new_from_str(text);
+        loop {
+            let (event, span) = next(&mut events)?;
+            if !matches!(event, Event::StreamStart | Event::DocumentStart(_)) {
+                return Self::build(event, span, &mut events);
+            }
+        }
+    }
+
+    /// Builds the node that an event begins.
+    fn build<'t>(event: Event<'t>, span: Span, events: &mut Parser<'t, StrInput<'t>>) -> Result<Self, YamlError> {
+        let line = span.start.line();
+        let (content, tag) = match event {
+            Event::Scalar(text, style, _, tag) if style != ScalarStyle::Plain => {
+                (Content::Text(text.into_owned()), tag)
+            }
+            Event::Scalar(text, _, _, tag) => (plain(&text), tag),
+            Event::SequenceStart(_, tag) => {
+                let mut nodes = Vec::new();
+                loop {
+                    match next(events)? {
+                        (Event::SequenceEnd, _) => break,
+                        (event, span) => nodes.push(Self::build(event, span, events)?),
+                    }
+                }
+                (Content::List(nodes), tag)
+            }
+            Event::MappingStart(_, tag) => {
+                let mut fields: Vec<(String, Self)> = Vec::new();
+                loop {
+                    match next(events)? {
+                        (Event::MappingEnd, _) => break,
+                        (Event::Scalar(name, ..), _) if fields.iter().all(|(known, _)| *known != name) => {
+                            let (event, span) = next(events)?;
+                            fields.push((name.into_owned(), Self::build(event, span, events)?));
+                        }
+                        (_, span) => return Err(at(span.start.line(), "a name must be a text, and be there once")),
+                    }
+                }
+                (Content::Map(fields), tag)
+            }
+            other => return Err(at(line, &format!("{other:?} is not supported"))),
+        };
+        let node = Self { line, content };
+        Ok(match tag.as_deref() {
+            Some(Tag { handle, suffix }) if handle == "!" => {
+                Self { line, content: Content::Tagged(suffix.clone(), Box::new(node)) }
+            }
+            _ => node,
+        })
+    }
+
+    /// Returns the fields of a mapping; none of anything else.
+    pub fn fields(&self) -> &[(String, Self)] {
+        match &self.content {
+            Content::Map(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// Returns a field of a mapping.
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        self.fields().iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Returns a field that a mapping has to have.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn field(&self, name: &str) -> Result<&Self, YamlError> {
+        self.get(name).ok_or_else(|| self.error(&format!("{name} is missing")))
+    }
+
+    /// Returns a mapping without some of its fields.
+    pub fn without(&self, names: &[&str]) -> Self {
+        let fields = self.fields().iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        Self { line: self.line, content: Content::Map(fields.cloned().collect()) }
+    }
+
+    /// Returns the elements of a list; none of anything else.
+    pub fn elements(&self) -> &[Self] {
+        match &self.content {
+            Content::List(nodes) => nodes,
+            _ => &[],
+        }
+    }
+
+    /// Returns a text.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns an error of this node.
+    pub fn error(&self, message: &str) -> YamlError {
+        at(self.line, message)
+    }
+}
+
+fn at(line: usize, message: &str) -> YamlError {
+    YamlError { line: Some(line), message: message.to_owned() }
+}
+
+fn next<'t>(events: &mut Parser<'t, StrInput<'t>>) -> Result<(Event<'t>, Span), YamlError> {
+    events
+        .next_event()
+        .ok_or(YamlError { line: None, message: "the document ends".to_owned() })?
+        .map_err(YamlError::from)
+}
+
+/// Returns the content of a plain scalar. A number that begins with zeros is a text.
+fn plain(text: &str) -> Content {
+    let digits = text.trim_start_matches(['-', '+']);
+    let is_number = digits.starts_with(|first: char| first.is_ascii_digit())
+        && !(digits.starts_with('0') && digits[1..].starts_with(|second: char| second.is_ascii_digit()));
+    let number = || text.parse().map(Content::Integer).or_else(|_| text.parse().map(Content::Number)).ok();
+    match text {
+        "" | "~" | "null" => Content::Null,
+        "true" => Content::Bool(true),
+        "false" => Content::Bool(false),
+        _ => is_number.then(number).flatten().unwrap_or_else(|| Content::Text(text.to_owned())),
+    }
+}
+
+impl<'n> IntoDeserializer<'n, YamlError> for &'n Node {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// An error has the line of the innermost node that it is about.
+impl<'de> de::Deserializer<'de> for &'de Node {
+    type Error = YamlError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
+        let read = match &self.content {
+            Content::Null => visitor.visit_unit(),
+            Content::Bool(value) => visitor.visit_bool(*value),
+            Content::Integer(value) => match u64::try_from(*value) {
+                Ok(value) => visitor.visit_u64(value),
+                Err(_) => visitor.visit_i64(*value),
+            },
+            Content::Number(value) => visitor.visit_f64(*value),
+            Content::Text(text) => visitor.visit_borrowed_str(text),
+            Content::List(nodes) => visitor.visit_seq(SeqDeserializer::new(nodes.iter())),
+            Content::Map(fields) => {
+                let fields = fields.iter().map(|(name, node)| (name.as_str(), node));
+                visitor.visit_map(MapDeserializer::new(fields))
+            }
+            Content::Tagged(tag, node) => {
+                visitor.visit_map(MapDeserializer::new([(format!("!{tag}"), &**node)].into_iter()))
+            }
+        };
+        read.map_err(|error| YamlError { line: error.line.or(Some(self.line)), ..error })
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
+        if self.content == Content::Null { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, YamlError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, YamlError> {
+        let name: StrDeserializer<'_, YamlError> = self.text().unwrap_or_default().into_deserializer();
+        visitor.visit_enum(name).map_err(|error| YamlError { line: error.line.or(Some(self.line)), ..error })
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_document_is_what_it_is_in_json() {
+        let text = "a: 1\nb: [x, \"2\", 2.5, -3, true, null, 007, 2012-10-17]\nc: !If\n  - !Ref D\n  - {e: ~}\n200: |\n  two\n  lines\n";
+        assert_eq!(
+            from_str::<Value>(text).unwrap(),
+            json!({
+                "a": 1,
+                "b": ["x", "2", 2.5, -3, true, null, "007", "2012-10-17"],
+                "c": { "!If": [{ "!Ref": "D" }, { "e": null }] },
+                "200": "two\nlines\n",
+            })
+        );
+    }
+
+    #[test]
+    fn an_error_has_its_line() {
+        for (text, error) in [
+            ("a: 1\nb: x\n", "line 2: invalid type: string \"x\", expected u32"),
+            ("a: 1\nb: 2\na: 3\n", "line 3: a name must be a text, and be there once"),
+            ("a: &it 1\nb: *it\n", "line 2: Alias(1) is not supported"),
+            ("a: 1\nb: -1\n", "line 2: invalid value: integer `-1`, expected u32"),
+        ] {
+            assert_eq!(from_str::<BTreeMap<String, u32>>(text).unwrap_err().to_string(), error);
+        }
+        assert!(from_str::<Value>("a: [1\nb: 2\n").unwrap_err().to_string().starts_with("line "));
+    }
+}
