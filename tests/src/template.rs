@@ -1,6 +1,6 @@
 //! The template, as tests read it.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use payments_boot::Lookup;
 use payments_machine::Template;
 use payments_machine::yaml::from_str;
@@ -10,13 +10,13 @@ use serde_json::Value;
 /// template, to try one with a fault.
 pub fn template() -> Result<Value> {
     let (path, yaml) = written()?;
-    from_str(&yaml).context(path)
+    from_str(&yaml).map_err(|error| anyhow!("{path}, {error}"))
 }
 
 /// Returns the same template as one machine reads it.
 pub fn deployed() -> Result<Template> {
     let (path, yaml) = written()?;
-    Template::read(&yaml).context(path)
+    Template::read(&yaml).map_err(|error| anyhow!("{path}, {error}"))
 }
 
 fn written() -> Result<(String, String)> {
