@@ -1,4 +1,4 @@
-//! `ingest` alone over the machine: a payment is created once under its key, amended and cancelled, also one that only a restore makes.
+//! `ingest` alone over the machine: a payment is created once under its key, amended and cancelled.
 
 use anyhow::{Context as _, Result};
 use ingest::{Config, Ingest};
