@@ -11,6 +11,7 @@ mod generators;
 mod graph;
 mod iam;
 mod joining;
+mod links;
 mod model;
 mod openapi;
 mod runbook;
