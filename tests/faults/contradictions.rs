@@ -24,7 +24,7 @@ async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settle
     dead.sort();
     let often = u64::from(fixture.most_receives());
     // Before the payments are settled, and after that.
-    for stage in [Stage::UnderWay, Stage::Finished] {
+    for (stage, corrected) in [(Stage::UnderWay, 3), (Stage::Finished, 0)] {
         drop(fixture.metrics.take());
         for result in &wrong {
             fixture.results.send(result.to_string(), fixture.time.now())?;
@@ -46,6 +46,8 @@ async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settle
             fixture.results.send(result_of(request).to_string(), fixture.time.now())?;
         }
         fixture.settle_all().await?;
+        let lines = fixture.metrics.take();
+        assert_eq!(fixture.metric(&lines, "Processed") + fixture.metric(&lines, "Failed"), corrected);
         assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
     }
     fixture.assert_counters_exact().await

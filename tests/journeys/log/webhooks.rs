@@ -260,6 +260,18 @@ async fn a_publisher_without_leases_is_found() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_lease_is_one_runs_alone_until_it_ends() -> Result<()> {
+    let hooks = Hooks::with_endpoint().await?;
+    let (store, now) = (hooks.world.store().await, hooks.world.now());
+    let until = now.saturating_add(publish::LEASE);
+    let first = store.take_webhook(&id()?, now, until).await?.context("it is free")?;
+    assert!(store.take_webhook(&id()?, now, until).await?.is_none(), "two runs have it");
+    let next = store.take_webhook(&id()?, until, until).await?.context("its lease has ended")?;
+    assert!(next.lease > first.lease);
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_endpoint_that_hangs_holds_up_neither_the_others_nor_the_journal() -> Result<()> {
     let mut hooks = Hooks::with_endpoint().await?;
     hooks.endpoint("slow", 7002, EventFilter::default()).await?;

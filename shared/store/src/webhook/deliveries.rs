@@ -44,7 +44,7 @@ impl Store {
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
             .condition_expression(
-                // Test: two_runs_never_deliver_the_same_event_and_skip_none
+                // Test: a_lease_is_one_runs_alone_until_it_ends
                 "attribute_exists(pk) AND (attribute_not_exists(leaseUntil) OR leaseUntil <= :now) \
                  AND (attribute_exists(testAt) OR (attribute_not_exists(disabledAt) \
                  AND (attribute_not_exists(nextTryAt) OR nextTryAt <= :now)))",
