@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use serde_json::Value;
 
@@ -43,6 +43,18 @@ impl Reply {
     /// The payments of a list.
     pub fn payments(&self) -> &[Value] {
         self.body["payments"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// The reply, which must have this status.
+    pub fn is(self, status: i64) -> Result<Self> {
+        ensure!(self.status == status, "not {status}, but {self}");
+        Ok(self)
+    }
+
+    /// The reply must have this status and this problem.
+    pub fn is_problem(self, status: i64, problem: &str) -> Result<()> {
+        ensure!((self.status, self.problem()) == (status, problem), "not {status} {problem}, but {self}");
+        Ok(())
     }
 
     /// The last part of a problem's type.

@@ -3,6 +3,7 @@
 //! Errors fail the test that meets them.
 
 mod ask;
+mod asserts;
 mod bus;
 mod cases;
 pub mod contract;
@@ -21,6 +22,7 @@ pub mod trigger_events;
 mod world;
 
 pub use ask::{Ask, Reply};
+pub use asserts::{assert_fails, assert_has};
 pub use bus::Bus;
 pub use cases::note_case;
 pub use contract::Contract;

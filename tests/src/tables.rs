@@ -8,7 +8,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as STANDARD;
 use lambda_runtime::{Context, LambdaEvent};
-use payments_store::Item;
+use payments_bank::Functions;
+use payments_machine::{Function, Handlers as _};
+use payments_store::{AuditEntry, AuditMonth, Item};
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
@@ -16,6 +18,9 @@ use crate::world::World;
 
 /// A Lambda deadline that no test reaches: in the year 2100, in milliseconds.
 pub const NO_DEADLINE: u64 = 4_102_444_800_000;
+
+/// The most entries that a test's audit trail has.
+const MAX_TRAIL: u16 = 500;
 
 /// Capacity units by operation and by table or index.
 pub type Units = BTreeMap<(String, String), u64>;
@@ -75,16 +80,29 @@ fn value_of(json: &Value) -> Result<AttributeValue> {
     })
 }
 
+/// A primary key.
+pub fn key(pk: impl Into<String>, sk: impl Into<String>) -> Item {
+    [("pk".to_owned(), text(pk)), ("sk".to_owned(), text(sk))].into()
+}
+
 /// The primary key of a payment's details.
 pub fn details_key(payment_id: &str) -> Item {
-    [("pk", format!("PAY#{payment_id}")), ("sk", "DETAILS".to_owned())]
-        .map(|(name, value)| (name.to_owned(), text(value)))
-        .into()
+    key(format!("PAY#{payment_id}"), "DETAILS")
+}
+
+/// What came of an audited action, by the trail.
+pub fn audited(entry: &AuditEntry) -> &str {
+    entry.outcome.as_ref().map_or("unknown", |outcome| &outcome.result)
 }
 
 /// The primary key of an item.
 pub fn key_of(item: &Item) -> Item {
     ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone())).into()
+}
+
+/// Runs one of these functions, which is scheduled. Returns its outcome.
+pub async fn scheduled(functions: &Functions, function: Function, request: Value) -> Result<Value> {
+    functions.scheduled(function, request, context(NO_DEADLINE)).await.map_err(anyhow::Error::msg)
 }
 
 impl World {
@@ -122,6 +140,22 @@ impl World {
         swept.map(drop).map_err(anyhow::Error::from_boxed)
     }
 
+    /// Runs a scheduled function. Returns its outcome.
+    pub async fn run(&self, function: Function, request: Value) -> Result<Value> {
+        scheduled(self.functions(), function, request).await
+    }
+
+    /// All items of a table.
+    pub async fn items(&self, table: &str) -> Result<Vec<Item>> {
+        Ok(self.client().await.scan().table_name(table).send().await?.items.unwrap_or_default())
+    }
+
+    /// Deletes an item.
+    pub async fn delete(&self, table: &str, key: Item) -> Result<()> {
+        self.client().await.delete_item().table_name(table).set_key(Some(key)).send().await?;
+        Ok(())
+    }
+
     /// Puts items into a table.
     pub async fn put_items(&self, table: &str, items: impl IntoIterator<Item = Item>) -> Result<()> {
         let client = self.client().await;
@@ -147,7 +181,7 @@ impl World {
         self.update_in(&self.environment.tables.payments, key_of(item), expression, values).await
     }
 
-    /// Updates a payment's details. `data` is one of DynamoDB's reserved words, so it is called `#data`.
+    /// Updates a payment's details.
     pub async fn update_details(
         &self,
         payment_id: &str,
@@ -157,7 +191,8 @@ impl World {
         self.update_in(&self.environment.tables.history, details_key(payment_id), expression, values).await
     }
 
-    async fn update_in(
+    /// Updates an item of a table. An attribute whose name is one of DynamoDB's reserved words is written with `#`.
+    pub async fn update_in(
         &self,
         table: &str,
         key: Item,
@@ -166,11 +201,19 @@ impl World {
     ) -> Result<()> {
         let update = self.client().await.update_item().table_name(table);
         let update = update.set_key(Some(key)).update_expression(expression);
-        let names = expression.contains("#data").then(|| HashMap::from([("#data".to_owned(), "data".to_owned())]));
+        let words = expression.split(|letter: char| !letter.is_alphanumeric() && letter != '#');
+        let names = words.filter_map(|word| Some((word.to_owned(), word.strip_prefix('#')?.to_owned())));
+        let names = Some(names.collect::<HashMap<_, _>>()).filter(|names| !names.is_empty());
         let update = update.set_expression_attribute_names(names);
         let values: HashMap<_, _> = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         update.set_expression_attribute_values(Some(values).filter(|values| !values.is_empty())).send().await?;
         Ok(())
+    }
+
+    /// The audit trail of the month, the newest entry first.
+    pub async fn audit_trail(&self) -> Result<Vec<AuditEntry>> {
+        let page = self.store().await.audit_page(&AuditMonth::of(self.now()), None, MAX_TRAIL).await?;
+        Ok(page.entries.into_iter().collect::<Result<_, _>>()?)
     }
 
     /// A metric of the latest invocation.

@@ -3,12 +3,9 @@
 //! On paused time: only calls and requests take any. So the work of the function and of the receiver, TLS and the first round
 //! trips of a connection are left out.
 
-use std::ops::Range;
-use std::time::Duration;
-
 use payments_model::{PaymentId, UtcSecond};
-use payments_store::{Committed, CountsCommit, LogHead, MAX_SEGMENT_BYTES};
-use tokio::time::{Instant, sleep};
+use payments_store::{Committed, CountsCommit, MAX_SEGMENT_BYTES};
+use tokio::time::sleep;
 
 use super::*;
 
@@ -46,8 +43,8 @@ fn event(n: usize, now: UtcSecond) -> Result<String> {
 }
 
 /// Adds events to the log, in segments of full batches.
-async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
-    let (store, now) = (hooks.world.store().await, hooks.world.now());
+async fn fill(log: &Log, added: Range<usize>) -> Result<()> {
+    let (store, now) = (log.store().await, log.now());
     let mut head = store.log_head().await?.unwrap_or_else(|| LogHead::first("the stream", now));
     let events = added.map(|n| event(n, now)).collect::<Result<Vec<_>>>()?;
     for events in events.chunks(MAX_SEGMENT_BYTES / 480) {
@@ -61,37 +58,35 @@ async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
 }
 
 /// Lets the function deliver what the only endpoint lacks, run after run. Returns how long it takes.
-async fn deliver(hooks: &Hooks, port: u16, wanted: usize) -> Result<Duration> {
-    let interceptor = Interceptor::over(hooks.world.recorder.clone(), |call, next| async move {
+async fn deliver(log: &Log, wanted: usize) -> Result<Duration> {
+    let interceptor = Interceptor::over(log.recorder.clone(), |call, next| async move {
         sleep(CALL).await;
         next.send(call).await
     });
     let origin = Instant::now();
-    let (function, clock) = hooks.function_in_time(interceptor).await?;
+    let (function, clock) = log.function_in_time(interceptor).await?;
     for _ in 0..10 {
         // It was woken by a segment.
-        let request = serde_json::from_value(json!({ "Records": [] }))?;
         let deadline = u64::try_from((clock.instant() + TIMEOUT).timestamp_millis())?;
-        let run = function.handle(lambda_runtime::LambdaEvent::new(request, context(deadline))).await;
-        let outcome = run.map_err(anyhow::Error::from_boxed)?.webhooks.context("no webhooks")?;
-        ensure!(outcome.failed_deliveries == 0, "{outcome:?}");
-        if outcome.webhook_segments_behind == 0 {
-            ensure!(hooks.receivers.events(port).len() == wanted, "something came twice, or not");
+        let outcome = invoke(&function, Request::Woken, deadline).await?;
+        ensure!(outcome["failedDeliveries"] == 0, "{outcome}");
+        if outcome["webhookSegmentsBehind"] == 0 {
+            ensure!(log.received().len() == wanted, "something came twice, or not");
             return Ok(origin.elapsed());
         }
     }
-    anyhow::bail!("it is not at the log's end after ten runs")
+    bail!("it is not at the log's end after ten runs")
 }
 
 /// Returns how many events a second an endpoint gets that takes so long for each request.
 async fn pace(millis: u64) -> Result<u64> {
-    let hooks = Hooks::with_endpoint().await?;
-    hooks.receivers.react(PORT, move |_| Reaction::Slow(Duration::from_millis(millis)));
-    fill(&hooks, 0..FIRST).await?;
-    deliver(&hooks, PORT, FIRST).await?;
-    fill(&hooks, FIRST..FIRST + EVENTS).await?;
-    let took = deliver(&hooks, PORT, FIRST + EVENTS).await?;
-    hooks.judge().await?;
+    let log = Log::with_endpoint(&[]).await?;
+    log.receivers.react(PORT, move |_| Reaction::Slow(Duration::from_millis(millis)));
+    fill(&log, 0..FIRST).await?;
+    deliver(&log, FIRST).await?;
+    fill(&log, FIRST..FIRST + EVENTS).await?;
+    let took = deliver(&log, FIRST + EVENTS).await?;
+    log.judge().await?;
     Ok(EVENTS as u64 * 1_000 / u64::try_from(took.as_millis())?)
 }
 
