@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::Client;
 use chrono::TimeDelta;
 use lambda_runtime::LambdaEvent;
 use payments_bank::Dependencies;
+use payments_lab::laws::journal::journaled;
 use payments_machine::Function;
 use payments_restore::{Restored, finish};
 use payments_store::{LOG_KEPT_FOR, LogEntry, LogHead, LogPage, LogPosition, LogRead, Store};
@@ -136,6 +137,11 @@ impl Log {
         self.set_clock(&self.now().saturating_add(time).to_string())
     }
 
+    /// A deadline after so much time.
+    fn deadline(&self, time: TimeDelta) -> Result<u64> {
+        Ok(u64::try_from(self.now().saturating_add(time).as_chrono().timestamp_millis())?)
+    }
+
     async fn head(&self) -> Result<LogHead> {
         self.store().await.log_head().await?.context("nothing was ever logged")
     }
@@ -240,6 +246,11 @@ impl Log {
     /// Runs `publish` as a new segment does.
     async fn wake(&self) -> Result<Value> {
         invoke(&self.function(&self.client().await)?, Request::Woken, NO_DEADLINE).await
+    }
+
+    /// The events of the journal.
+    async fn journal(&self) -> Result<Vec<Value>> {
+        journaled(&self.outside.reports).await
     }
 
     /// The write units of the log since the last time.

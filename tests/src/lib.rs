@@ -29,7 +29,7 @@ pub use contract::Contract;
 pub use counting::Counting;
 pub use crash_points::{CrashPoint, CrashPoints, TROUBLES, Way};
 pub use log_lines::LogLines;
-pub use payments_month::receivers::{Message, Reaction, Receivers};
+pub use payments_lab::world::receivers::{Message, Reaction, Receivers};
 pub use role::{Permission, Role};
 pub use role_check::with_role;
 pub use template::{read_configuration, template, template_of};

@@ -1,6 +1,7 @@
 //! The event bus gets every event of the log at least once, whatever it rejects, ends a run, or runs beside it.
 
 use payments_machine::interceptor::{Fate, Interceptor, client_over};
+use payments_restore::begin;
 use payments_store::segment_of;
 use payments_tests::{CrashPoints, Way};
 use tokio::sync::Barrier;
@@ -64,7 +65,11 @@ async fn each_event_is_put_once_as_a_cloud_event() -> Result<()> {
     let log = Log::with_bus(&[]).await?;
     assert_eq!(log.accepted()?, Vec::<Value>::new());
     log.segment(25).await?;
+    drop(log.take_units());
     assert_bus(&log.wake().await?, [25, 0, 0, 0]);
+    // Its place moves over the first ten events, and over the others.
+    let moves = BTreeMap::from([(("UpdateItem".to_owned(), "payments-log".to_owned()), 2)]);
+    assert_eq!(log.take_write_units(), moves);
     assert_eq!((log.judge_bus().await?, log.bus()?.calls()), (25, 3));
     let first = log.bus()?.accepted()[0].clone();
     let data = first["data"].clone();
@@ -263,11 +268,46 @@ async fn a_run_that_another_one_overtakes_leaves_no_event_of_the_bus_out() -> Re
     Ok(())
 }
 
+/// Each call takes longer than the run has.
+#[tokio::test]
+async fn when_the_deadline_comes_no_more_events_are_put_whether_the_bus_accepts_or_not() -> Result<()> {
+    for (is_throttled, events) in [(false, 10), (true, 0)] {
+        let log = Log::with_bus(&[25]).await?;
+        let (before, pass) = (log.bus()?.calls(), log.passing());
+        log.bus()?.reject(move |_, _| {
+            pass(TimeDelta::minutes(1));
+            is_throttled
+        });
+        let deadline = log.deadline(TimeDelta::seconds(59))?;
+        invoke(&log.function(&log.client().await)?, Request::Tick, deadline).await?;
+        assert_eq!((log.bus()?.calls() - before, log.accepted()?.len()), (1, events));
+        log.bus()?.reject(|_, _| false);
+        log.publish().await?;
+        log.judge_bus().await?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_bus_that_is_behind_the_log_says_what_it_missed() -> Result<()> {
     let log = Log::with_bus(&[1]).await?;
     log.expire()?;
     assert_bus(&log.publish().await?, [0, 0, 1, 0]);
+    Ok(())
+}
+
+/// A restore ended the epoch before the bus's place. The bus has what the log lost, so it missed nothing.
+#[tokio::test]
+async fn a_bus_goes_on_in_the_next_epoch_of_a_torn_log_and_misses_nothing() -> Result<()> {
+    let log = Log::with_bus(&[1, 1]).await?;
+    log.publish().await?;
+    log.tear(3).await?;
+    log.set_clock("2026-11-20T12:00:00Z")?;
+    begin(&log.store().await).await?;
+    log.finish_log("2026-11-20T11:00:00Z").await?;
+    log.segment(1).await?;
+    assert_has(&log.publish().await?, json!({ "busMissed": 0, "busSegmentsBehind": 0 }));
+    assert_eq!(log.accepted()?[2..], log.events().await?[2..]);
     Ok(())
 }
 

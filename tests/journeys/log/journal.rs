@@ -2,20 +2,12 @@
 
 use object_store::PutMode;
 use payments_machine::interceptor::Fate;
-use payments_month::journal::journaled;
 use payments_restore::begin;
 use payments_tests::{CrashPoints, Way};
 use publish::JournalObject;
 
 use super::between::{at_call, failing};
 use super::*;
-
-impl Log {
-    /// The events of the journal.
-    async fn journal(&self) -> Result<Vec<Value>> {
-        journaled(&self.outside.reports).await
-    }
-}
 
 /// Publishes, and then the journal must have what the log has. Returns the outcome.
 async fn publish_all(log: &Log) -> Result<Value> {
@@ -106,6 +98,16 @@ async fn the_journal_goes_on_in_the_next_epoch_also_of_a_torn_log() -> Result<()
     // The journal still has the event that the log lost.
     let journal = log.journal().await?;
     assert_eq!((&journal[..3], &journal[3..]), (&before[..], &log.events().await?[2..]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_before_a_hole_is_in_a_file_and_what_is_behind_it_is_not() -> Result<()> {
+    let log = Log::with(&[1, 1, 1]).await?;
+    let before = log.events().await?;
+    log.tear(2).await?;
+    assert_fails(log.publish().await, "LOG#3622140 / 000000000002");
+    assert_eq!(log.journal().await?, before[..1]);
     Ok(())
 }
 

@@ -179,11 +179,6 @@ impl Log {
         self.count().await.map(drop)
     }
 
-    /// A deadline after so much time.
-    fn deadline(&self, time: TimeDelta) -> Result<u64> {
-        Ok(u64::try_from(self.now().saturating_add(time).as_chrono().timestamp_millis())?)
-    }
-
     /// The function on tokio's time, which begins at the world's, and that clock. Its calls pass the interceptor.
     async fn function_in_time(&self, interceptor: Interceptor) -> Result<(Publish, Clock)> {
         let client =

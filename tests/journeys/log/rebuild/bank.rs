@@ -164,7 +164,7 @@ impl Bank {
     }
 
     /// Creates a payment of a date after T, which is logged and in the journal.
-    pub(super) async fn journal(&self, name: &str) -> Result<()> {
+    pub(super) async fn create_published(&self, name: &str) -> Result<()> {
         self.create(name, "2026-12-01").await?;
         self.count().await?;
         self.publish().await.map(drop)

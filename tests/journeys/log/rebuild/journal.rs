@@ -101,8 +101,8 @@ async fn a_log_that_follows_a_lost_one_covers_nothing_before_it() -> Result<()> 
 #[tokio::test]
 async fn a_file_that_the_journal_lacks_is_listed() -> Result<()> {
     let bank = Bank::journaled().await?;
-    bank.journal("k").await?;
-    bank.journal("l").await?;
+    bank.create_published("k").await?;
+    bank.create_published("l").await?;
     bank.lose().await?;
     bank.delete_file(|files| files - 2).await?;
     assert_fails(bank.apply_journal().await, "give --accept-gaps");
@@ -119,7 +119,7 @@ async fn a_file_that_the_journal_lacks_is_listed() -> Result<()> {
 #[tokio::test]
 async fn a_first_file_that_the_journal_lacks_is_found() -> Result<()> {
     let bank = Bank::journaled().await?;
-    bank.journal("k").await?;
+    bank.create_published("k").await?;
     bank.lose().await?;
     bank.delete_file(|_| 0).await?;
     let want = format!("the journal begins at {LATER}; changes since 2026-11-20T08:30:00Z are unknown");
@@ -132,7 +132,7 @@ async fn a_first_file_that_the_journal_lacks_is_found() -> Result<()> {
 async fn a_last_file_of_an_epoch_that_the_journal_lacks_is_found() -> Result<()> {
     let bank = Bank::journaled().await?;
     let last = bank.end().await?;
-    bank.journal("k").await?;
+    bank.create_published("k").await?;
     let end = bank.end().await?;
     bank.lose().await?;
     bank.apply().await?;

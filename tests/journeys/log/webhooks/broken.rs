@@ -27,6 +27,16 @@ async fn an_endpoint_that_cannot_be_read_keeps_nobody_from_the_others() -> Resul
 }
 
 #[tokio::test]
+async fn what_is_before_a_hole_of_the_log_is_delivered_and_what_is_behind_it_is_not() -> Result<()> {
+    let log = Log::with_endpoint(&[1, 1, 1]).await?;
+    let before = log.events().await?;
+    log.tear(2).await?;
+    assert_fails(log.publish().await, "LOG#3622140 / 000000000002");
+    assert_eq!(log.received(), before[..1]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_put_repairs_an_endpoint_that_cannot_be_read() -> Result<()> {
     let log = Log::with_endpoint(&[3]).await?;
     log.spoil(ENDPOINTS, "erp", "url").await?;

@@ -3,7 +3,6 @@
 use std::sync::atomic::AtomicBool;
 
 use payments_boot::{WebhookMaster, WebhookMasterError};
-use payments_month::journal::journaled;
 use payments_store::DisabledBy;
 
 use super::*;
@@ -88,6 +87,18 @@ async fn an_endpoint_that_asks_to_be_left_alone_is() -> Result<()> {
     log.judge().await
 }
 
+#[tokio::test]
+async fn while_an_endpoint_is_left_alone_it_gets_the_tests_that_are_asked_for_and_no_event() -> Result<()> {
+    let log = Log::with_endpoint(&[1]).await?;
+    log.receivers.react(PORT, |_| Reaction::RetryAfter(429, 600));
+    log.publish().await?;
+    log.ask_for_test().await?;
+    log.minutes(2).await?;
+    let events: Vec<_> = log.messages().into_iter().map(|message| message.events[0].clone()).collect();
+    assert_eq!(types(&events), ["payment.scheduled", "webhook.test"]);
+    Ok(())
+}
+
 /// The journal and the bus need no secret.
 #[tokio::test]
 async fn without_the_master_secret_only_webhooks_wait() -> Result<()> {
@@ -105,7 +116,7 @@ async fn without_the_master_secret_only_webhooks_wait() -> Result<()> {
     run().await?;
     log.segment(3).await?;
     assert_fails(run().await, "Secrets Manager");
-    assert_eq!(journaled(&log.outside.reports).await?, log.events().await?);
+    assert_eq!(log.journal().await?, log.events().await?);
     let bus = log.bus.as_ref().context("no bus")?;
     assert_eq!((bus.accepted().len(), log.messages().len()), (3, 0));
     assert_eq!(log.state().await?.progress.failures, 0, "the endpoint did not fail");
