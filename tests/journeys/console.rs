@@ -75,7 +75,7 @@ async fn page(world: &World, wanted: &str) -> Result<String> {
 /// Each view must answer with this status.
 async fn assert_statuses(world: &World, wanted: &[(&str, i64)]) -> Result<()> {
     for (wanted, status) in wanted {
-        view(world, wanted).await?.is(*status).with_context(|| (*wanted).to_owned())?;
+        view(world, wanted).await?.with_status(*status).with_context(|| (*wanted).to_owned())?;
     }
     Ok(())
 }
@@ -254,7 +254,7 @@ async fn a_payment_whose_details_are_lost_or_damaged_is_shown_from_its_head() ->
     for key in ["lost", "damaged"] {
         let id = rent(&world, key).await?;
         match key {
-            "lost" => world.delete(&world.environment.tables.history, details_key(&id)).await?,
+            "lost" => world.delete(&world.environment.tables.history, &details_key(&id)).await?,
             _ => damage(&world, &id).await?,
         }
         let list = page(&world, "list?date=2026-12-01&status=SCHEDULED").await?;
@@ -316,7 +316,7 @@ async fn what_clients_choose_is_shown_as_text() -> Result<()> {
         body["reference"] = json!(format!("rent {n} - (paid) + ? :"));
         let claims = json!({ "client_id": text, "scope": "payments/write", "custom:accounts": "tenant" });
         let created = world.send_authorized(&token(&claims), Ask::create("tenant", &own_key, &body)).await?;
-        let created = created.is(201).with_context(|| text.to_string())?;
+        let created = created.with_status(201).with_context(|| text.to_string())?;
         let id = created.field("paymentId");
         let shown = page(&world, &format!("payment?id={id}")).await?;
         let account: AccountId = "tenant".parse()?;
@@ -340,7 +340,7 @@ async fn hostile_endpoints_are_shown_as_text() -> Result<()> {
     for (n, text) in HOSTILE.iter().enumerate() {
         let body = json!({ "url": "https://receiver.example.com/hook", "description": text });
         let put = world.send(Ask::new(Method::PUT, &format!("/webhook-endpoints/end-{n}")).json(&body)).await?;
-        put.is(201).with_context(|| text.to_string())?;
+        put.with_status(201).with_context(|| text.to_string())?;
     }
     let shown = page(&world, "endpoints").await?;
     assert_eq!(shown.matches("https://receiver.example.com/hook").count(), HOSTILE.len());

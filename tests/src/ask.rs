@@ -45,16 +45,28 @@ impl Reply {
         self.body["payments"].as_array().map_or(&[], Vec::as_slice)
     }
 
+    /// The ids of the payments of a list.
+    pub fn ids(&self) -> Vec<String> {
+        self.payments().iter().map(|payment| payment["paymentId"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
     /// The reply, which must have this status.
-    pub fn is(self, status: i64) -> Result<Self> {
-        ensure!(self.status == status, "not {status}, but {self}");
+    pub fn with_status(self, status: i64) -> Result<Self> {
+        ensure!(self.status == status, "{status} is wanted: {self}");
         Ok(self)
     }
 
-    /// The reply must have this status and this problem.
-    pub fn is_problem(self, status: i64, problem: &str) -> Result<()> {
-        ensure!((self.status, self.problem()) == (status, problem), "not {status} {problem}, but {self}");
-        Ok(())
+    /// The reply, which must be this problem.
+    pub fn refused(self, status: i64, problem: &str) -> Result<Self> {
+        ensure!((self.status, self.problem()) == (status, problem), "{status} {problem} is wanted: {self}");
+        Ok(self)
+    }
+
+    /// The reply, which must be that to a request that came before.
+    pub fn replayed(self) -> Result<Self> {
+        let is_replay = self.status < 300 && self.header("idempotent-replayed") == Some("true");
+        ensure!(is_replay, "a replay is wanted: {self}");
+        Ok(self)
     }
 
     /// The last part of a problem's type.

@@ -2,6 +2,7 @@
 //!
 //! Errors fail the test that meets them.
 
+mod answers;
 mod ask;
 mod asserts;
 mod bus;
@@ -12,7 +13,10 @@ mod crash_points;
 mod database;
 pub mod event_files;
 pub mod given;
+mod interruption;
+mod invocations;
 mod log_lines;
+pub mod orders;
 pub mod requests;
 mod role;
 mod role_check;
@@ -28,6 +32,8 @@ pub use cases::note_case;
 pub use contract::Contract;
 pub use counting::Counting;
 pub use crash_points::{CrashPoint, CrashPoints, TROUBLES, Way};
+pub use interruption::interrupted;
+pub use invocations::{invoke, invoke_until, scheduled};
 pub use log_lines::LogLines;
 pub use payments_lab::world::receivers::{Message, Reaction, Receivers};
 pub use role::{Permission, Role};

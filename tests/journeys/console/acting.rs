@@ -18,10 +18,10 @@ pub(super) const LASTING: [Way; 3] = [
     Way::lasting(Fate::LoseReply),
 ];
 
-/// A request for an action.
-pub(super) fn action(name: &str, fields: &[(&str, &str)]) -> Ask {
+/// A request for an action with a form.
+pub(super) fn action(name: &str, form: &str) -> Ask {
     let ask = Ask::post(&format!("/console/actions/{name}"));
-    ask.header("Content-Type", "application/x-www-form-urlencoded").text(form(fields))
+    ask.header("Content-Type", "application/x-www-form-urlencoded").text(form)
 }
 
 /// An action as its preview offers it: its name and the fields of its form.
@@ -54,27 +54,32 @@ impl Offered {
 
     pub(super) fn ask(&self) -> Ask {
         let fields: Vec<_> = self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        action(&self.name, &fields)
+        action(&self.name, &form(&fields))
     }
 }
 
-/// Previews an action.
-pub(super) async fn preview(world: &World, name: &str, fields: &[(&str, &str)]) -> Result<String> {
-    Ok(world.send(preview_of(name, fields)).await?.is(200).with_context(|| name.to_owned())?.text)
+/// A request for a preview.
+pub(super) fn preview_of(name: &str, form: &str) -> Ask {
+    action(name, &format!("step=preview&{form}"))
 }
 
-/// A request for a preview.
-pub(super) fn preview_of(name: &str, fields: &[(&str, &str)]) -> Ask {
-    action(name, &[fields, &[("step", "preview")]].concat())
+/// Previews an action.
+pub(super) async fn preview(world: &World, name: &str, form: &str) -> Result<String> {
+    Ok(world.send(preview_of(name, form)).await?.with_status(200).with_context(|| name.to_owned())?.text)
+}
+
+pub(super) async fn offered(world: &World, name: &str, form: &str) -> Result<Offered> {
+    Offered::of(&preview(world, name, form).await?)
+}
+
+/// The form that names payments.
+fn payments(ids: &[String]) -> String {
+    format!("payments={}", ids.join("%0D%0A"))
 }
 
 /// The offered cancellation of payments.
 pub(super) async fn offered_cancel(world: &World, ids: &[String]) -> Result<Offered> {
-    offered(world, "cancel", &[("payments", &ids.join("\n"))]).await
-}
-
-pub(super) async fn offered(world: &World, name: &str, fields: &[(&str, &str)]) -> Result<Offered> {
-    Offered::of(&preview(world, name, fields).await?)
+    offered(world, "cancel", &payments(ids)).await
 }
 
 /// Confirms an action with a request of its own.
@@ -105,7 +110,7 @@ async fn mixed(world: &World) -> Result<[String; 4]> {
 }
 
 async fn status_of(world: &World, id: &str) -> Result<Value> {
-    Ok(world.send(Ask::get(&format!("/accounts/tenant/payments/{id}"))).await?.body["status"].clone())
+    Ok(world.get(&format!("/accounts/tenant/payments/{id}")).await?.body["status"].clone())
 }
 
 #[tokio::test]
@@ -113,7 +118,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     let world = World::open().await?;
     let ids = mixed(&world).await?;
     drop(world.recorder.take_operations());
-    let shown = preview(&world, "cancel", &[("payments", &ids.join("\r\n"))]).await?;
+    let shown = preview(&world, "cancel", &payments(&ids)).await?;
     let operations = world.recorder.take_operations();
     assert!(operations.iter().all(|operation| operation == "GetItem"), "a preview writes nothing: {operations:?}");
     for text in
@@ -128,7 +133,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
 
     let offered = Offered::of(&shown)?;
     drop(world.recorder.take_operations());
-    let done = confirm(&world, "first", &offered).await?.is(200)?;
+    let done = confirm(&world, "first", &offered).await?.with_status(200)?;
     let mut operations = world.recorder.take_operations();
     operations.retain(|operation| operation != "GetItem");
     // What the preview left as it is is not even tried.
@@ -147,7 +152,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
 
     // The same confirmation again, as a browser or an operator sends it.
     drop(world.recorder.take_operations());
-    assert_eq!(confirm(&world, "second", &offered).await?.is(200)?.text, done.text);
+    assert_eq!(confirm(&world, "second", &offered).await?.with_status(200)?.text, done.text);
     assert_eq!(world.recorder.take_operations(), ["PutItem", "Query"]);
     assert_eq!(only_entry(&world).await?, entry);
     Ok(())
@@ -167,14 +172,14 @@ async fn what_changed_since_the_preview_is_said() -> Result<()> {
     claim(&world, pending, None).await?;
     damage(&world, damaged).await?;
     world.set_clock("2026-11-20T09:02:00Z")?;
-    confirm(&world, "first", &offered).await?.is(200)?;
+    confirm(&world, "first", &offered).await?.with_status(200)?;
     let wanted = format!(
         "{scheduled}: CANCELLED\n{cancelled}: CANCELLED already\n{pending}: not cancelled, it is PENDING\n\
          {damaged}: not cancelled, it cannot be read; the function's log says why"
     );
     assert_eq!(audited(&only_entry(&world).await?), wanted);
     // One that cannot be read hides none of the others, in a preview either.
-    let shown = preview(&world, "cancel", &[("payments", &ids.join("\n"))]).await?;
+    let shown = preview(&world, "cancel", &payments(&ids)).await?;
     assert!(shown.contains("it cannot be read"), "{shown}");
     Ok(())
 }
@@ -184,13 +189,13 @@ async fn a_payment_can_be_cancelled_from_its_view() -> Result<()> {
     let world = World::open().await?;
     let [scheduled, cancelled, ..] = mixed(&world).await?;
     let start = Offered::of(&page(&world, &format!("payment?id={scheduled}")).await?)?;
-    let shown = world.send(start.ask()).await?.is(200)?;
-    confirm(&world, "do", &Offered::of(&shown.text)?).await?.is(200)?;
+    let shown = world.send(start.ask()).await?.with_status(200)?;
+    confirm(&world, "do", &Offered::of(&shown.text)?).await?.with_status(200)?;
     assert_eq!(status_of(&world, &scheduled).await?, "CANCELLED");
     for id in [scheduled, cancelled] {
         let view = page(&world, &format!("payment?id={id}")).await?;
         assert!(!view.contains("<form"), "{view}");
-        let nothing = preview(&world, "cancel", &[("payments", &id)]).await?;
+        let nothing = preview(&world, "cancel", &payments(&[id])).await?;
         assert!(nothing.contains("There is nothing to do") && !nothing.contains("<form"), "{nothing}");
     }
     Ok(())
@@ -211,7 +216,7 @@ async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> 
         let offered = offered_cancel(&world, &ids).await?;
         let (first, operations) = first_try(&world, point, &offered).await?;
         if operations.len() <= point.call {
-            first.is(200)?;
+            first.with_status(200)?;
             continue;
         }
         points.failed(point.way.name)?;
@@ -220,7 +225,7 @@ async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> 
         if operations.iter().any(|operation| operation == "UpdateItem") {
             only_entry(&world).await.with_context(|| format!("nothing is done without an intent: {case}"))?;
         }
-        let repeat = confirm(&world, "second", &offered).await?.is(200).with_context(|| case.clone())?;
+        let repeat = confirm(&world, "second", &offered).await?.with_status(200).with_context(|| case.clone())?;
         for id in &ids {
             assert_eq!(status_of(&world, id).await?, "CANCELLED", "{case}");
             let view = page(&world, &format!("payment?id={id}")).await?;
@@ -241,14 +246,14 @@ const NO_OUTCOME: CrashPoint = CrashPoint { call: 1, way: Way::lasting(Fate::Los
 async fn an_intent_without_an_outcome_is_shown_as_unknown() -> Result<()> {
     let world = World::open().await?;
     let id = rent(&world, "a").await?;
-    let offered = offered(&world, "cancel", &[("payments", &id)]).await?;
-    first_try(&world, NO_OUTCOME, &offered).await?.0.is(503)?;
+    let offered = offered_cancel(&world, &[id.clone()]).await?;
+    first_try(&world, NO_OUTCOME, &offered).await?.0.with_status(503)?;
     let view = page(&world, "audit").await?;
     assert!(view.contains("Unknown: it may have happened") && view.contains(&id), "{view}");
     // Too late to go on: a repeat shows what is known, and does nothing.
     world.set_clock("2026-11-20T09:15:01Z")?;
     drop(world.recorder.take_operations());
-    let late = confirm(&world, "second", &offered).await?.is(200)?;
+    let late = confirm(&world, "second", &offered).await?.with_status(200)?;
     assert!(late.text.contains("Unknown: it may have happened"), "{late}");
     assert!(world.recorder.take_operations().iter().all(|operation| operation == "Query"));
     assert_eq!(status_of(&world, &id).await?, "SCHEDULED");
@@ -260,11 +265,11 @@ async fn a_confirmation_is_of_what_its_operator_saw_a_moment_ago() -> Result<()>
     let world = World::open().await?;
     let ids = [rent(&world, "a").await?, rent(&world, "b").await?];
     let first = offered_cancel(&world, &ids[..1]).await?;
-    confirm(&world, "first", &first).await?.is(200)?;
+    confirm(&world, "first", &first).await?.with_status(200)?;
     // Another payment under the same id, and another operator.
     let other = confirm(&world, "second", &first.clone().with("payments", &ids[1])).await?;
     for other in [other, world.send_as("operations", first.ask()).await?] {
-        other.is_problem(422, "idempotency-key-reused")?;
+        other.refused(422, "idempotency-key-reused")?;
     }
     let second = offered_cancel(&world, &ids[1..]).await?;
     assert_ne!(first.fields, second.fields);
@@ -272,7 +277,7 @@ async fn a_confirmation_is_of_what_its_operator_saw_a_moment_ago() -> Result<()>
         [("2026-11-20T09:15:01Z", 400, 1), ("2026-11-20T08:59:54Z", 400, 1), ("2026-11-20T09:15:00Z", 200, 2)]
     {
         world.set_clock(at)?;
-        confirm(&world, at, &second).await?.is(status).context(at)?;
+        confirm(&world, at, &second).await?.with_status(status).context(at)?;
         assert_eq!(world.audit_trail().await?.len(), entries, "{at}");
     }
     Ok(())
@@ -285,35 +290,34 @@ async fn every_field_is_bounded_and_checked() -> Result<()> {
     let many: Vec<String> = (0..101).map(|n| format!("00000000-0000-5000-8000-{n:012}")).collect();
     let one = json!({ "step": "preview", "payments": id });
     let posted = |body: &Value| Ask::post("/console/actions/cancel").json(body);
-    world.send(posted(&one)).await?.is(200).context("a form can be JSON")?;
-    world.send(preview_of("cancel", &[("payments", &many[..100].join("\n"))])).await?.is(200)?;
-    let cancel = |fields: &[(&str, &str)]| action("cancel", fields);
-    let preview = |payments: &str| preview_of("cancel", &[("payments", payments)]);
-    let with_at = |at, id| cancel(&[("step", "do"), ("payments", &many[0]), ("at", at), ("id", id)]);
+    world.send(posted(&one)).await?.with_status(200).context("a form can be JSON")?;
+    world.send(preview_of("cancel", &payments(&many[..100]))).await?.with_status(200)?;
+    let (all, spaces, long) = (payments(&many), "+".repeat(8_001), "a".repeat(16 * 1024));
+    let form = |form: &str| action("cancel", &form.replace("ID", &id));
     for (ask, status) in [
-        (cancel(&[("payments", &id)]), 400),
-        (cancel(&[("step", "later"), ("payments", &id)]), 400),
-        (cancel(&[("step", "preview")]), 400),
-        (preview(" \n "), 400),
-        (preview("1"), 400),
-        (preview(&many.join("\n")), 400),
-        (preview(&" ".repeat(8_001)), 400),
-        (preview_of("cancel", &[("payments", &id), ("payments", &id)]), 400),
-        (preview_of("cancel", &[("payments", &id), ("more", "1")]), 400),
-        (preview(&"a".repeat(16 * 1024)), 413),
-        (cancel(&[("step", "do"), ("payments", &id)]), 400),
-        (with_at("2026-11-20", &many[1]), 400),
-        (with_at("2026-11-20T10:00:00+01:00", &many[1]), 400),
-        (with_at("2026-11-20T09:00:00Z", "1"), 400),
-        (with_at("2026-11-20T09:00:00Z", &many[1].replace('5', "A")), 400),
+        (form("payments=ID"), 400),
+        (form("payments=ID&step=later"), 400),
+        (form("step=preview"), 400),
+        (form("step=preview&payments=+%0A+"), 400),
+        (form("step=preview&payments=1"), 400),
+        (form(&format!("step=preview&{all}")), 400),
+        (form(&format!("step=preview&payments={spaces}")), 400),
+        (form("step=preview&payments=ID&payments=ID"), 400),
+        (form("step=preview&payments=ID&more=1"), 400),
+        (form(&format!("step=preview&payments={long}")), 413),
+        (form("step=do&payments=ID"), 400),
+        (form("step=do&payments=ID&at=2026-11-20&id=ID"), 400),
+        (form("step=do&payments=ID&at=2026-11-20T10:00:00%2B01:00&id=ID"), 400),
+        (form("step=do&payments=ID&at=2026-11-20T09:00:00Z&id=1"), 400),
+        (form("step=do&payments=ID&at=2026-11-20T09:00:00Z&id=00000000-0000-A000-8000-000000000001"), 400),
         (posted(&json!({ "step": "preview", "payments": [id] })), 400),
         (posted(&json!([])), 400),
         (Ask::post("/console/actions/cancel"), 400),
         (Ask::post("/console/actions/cancel").header("Content-Type", "text/plain").text("step=preview"), 415),
-        (preview_of("destroy", &[]), 404),
+        (action("destroy", "step=preview"), 404),
         (Ask::new(Method::POST, "/console/actions/cancel?step=preview").json(&one), 400),
     ] {
-        let reply = world.send(ask.clone()).await?.is(status).with_context(|| format!("{ask:?}"))?;
+        let reply = world.send(ask.clone()).await?.with_status(status).with_context(|| format!("{ask:?}"))?;
         assert_eq!(reply.header("x-frame-options"), Some("DENY"));
     }
     assert_eq!(world.audit_trail().await?, []);
@@ -328,7 +332,7 @@ async fn the_trail_shows_each_action_once_the_newest_first() -> Result<()> {
     for minute in 0..59 {
         world.set_clock(&format!("2026-11-20T10:{minute:02}:00Z"))?;
         let (at, name) = (world.now().to_string(), format!("00000000-0000-5000-8000-{minute:012}"));
-        let ask = action("cancel", &[("payments", &id), ("at", &at), ("id", &name), ("step", "do")]);
+        let ask = action("cancel", &format!("payments={id}&at={at}&id={name}&step=do"));
         // Every seventh has no outcome, so pages end between an outcome and its intent.
         let (functions, _) = troubled(&world, NO_OUTCOME).await?;
         let on = if minute % 7 == 3 { &functions } else { world.functions() };

@@ -11,7 +11,7 @@ use super::acting::{LASTING, Offered, confirm, first_try, offered, only_entry, p
 use super::page;
 
 /// The endpoint of the step `failing-endpoint`, which fails at the first of three events.
-const ENDPOINT: (&str, &str) = ("endpoint", "shop");
+const ENDPOINT: &str = "shop";
 
 async fn failing() -> Result<World> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
@@ -21,7 +21,7 @@ async fn failing() -> Result<World> {
 }
 
 async fn state(world: &World) -> Result<WebhookState> {
-    let id: EndpointId = ENDPOINT.1.parse()?;
+    let id: EndpointId = ENDPOINT.parse()?;
     world.store().await.webhook_state(&id).await?.context("no endpoint")
 }
 
@@ -36,13 +36,11 @@ const DEEDS: [&str; 3] = ["test-endpoint", "replay-endpoint", "skip-event"];
 /// The offer of an action.
 async fn offer(world: &World, name: &str) -> Result<Offered> {
     let more = match name {
-        "replay-endpoint" => Some(("cursor", state(world).await?.position.to_string())),
-        "skip-event" => Some(("event", blocking(world).await?)),
-        _ => None,
+        "replay-endpoint" => format!("&cursor={}", state(world).await?.position),
+        "skip-event" => format!("&event={}", blocking(world).await?),
+        _ => String::new(),
     };
-    let fields: Vec<_> =
-        [ENDPOINT].into_iter().chain(more.as_ref().map(|(name, value)| (*name, value.as_str()))).collect();
-    offered(world, name, &fields).await
+    offered(world, name, &format!("endpoint={ENDPOINT}{more}")).await
 }
 
 #[tokio::test]
@@ -54,7 +52,7 @@ async fn each_does_what_the_api_does_once() -> Result<()> {
         let before = state(&world).await?;
         let offered = offer(&world, name).await?;
         assert_eq!(state(&world).await?, before, "a preview changes nothing");
-        let done = confirm(&world, "first", &offered).await?.is(200).context(name)?;
+        let done = confirm(&world, "first", &offered).await?.with_status(200).context(name)?;
         let after = state(&world).await?;
         match name {
             "test-endpoint" => assert_eq!((before.test_at, after.test_at), (None, Some(world.now()))),
@@ -72,7 +70,7 @@ async fn each_does_what_the_api_does_once() -> Result<()> {
         assert!(page(&world, "audit").await?.contains(result));
         // Again, and later: nothing more happens.
         world.set_clock("2026-11-20T09:10:00Z")?;
-        assert_eq!(confirm(&world, "second", &offered).await?.is(200)?.text, done.text);
+        assert_eq!(confirm(&world, "second", &offered).await?.with_status(200)?.text, done.text);
         assert_eq!((state(&world).await?, only_entry(&world).await?), (after, entry));
     }
     Ok(())
@@ -84,26 +82,25 @@ async fn what_cannot_be_done_is_refused_and_nothing_changes() -> Result<()> {
     let before = state(&world).await?;
     let end = world.store().await.log_head().await?.context("no log")?.end();
     assert!(end > before.position);
-    for (name, fields, status) in [
-        ("test-endpoint", vec![("endpoint", "other")], 404),
-        ("test-endpoint", vec![], 400),
-        ("test-endpoint", vec![("endpoint", "a b")], 400),
-        ("replay-endpoint", vec![ENDPOINT], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("cursor", "now")], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("cursor", &end.to_string())], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("cursor", "2.1.0")], 410),
-        ("skip-event", vec![ENDPOINT], 400),
-        ("skip-event", vec![ENDPOINT, ("event", &"a".repeat(201))], 400),
+    for (name, form, status) in [
+        ("test-endpoint", "endpoint=other", 404),
+        ("test-endpoint", "", 400),
+        ("test-endpoint", "endpoint=a+b", 400),
+        ("replay-endpoint", "endpoint=shop", 400),
+        ("replay-endpoint", "endpoint=shop&cursor=now", 400),
+        ("replay-endpoint", &format!("endpoint=shop&cursor={end}"), 400),
+        ("replay-endpoint", "endpoint=shop&cursor=2.1.0", 410),
+        ("skip-event", "endpoint=shop", 400),
+        ("skip-event", &format!("endpoint=shop&event={}", "a".repeat(201)), 400),
     ] {
-        let reply = world.send(preview_of(name, &fields)).await?;
-        reply.is(status).with_context(|| format!("{name}, {fields:?}"))?;
+        world.send(preview_of(name, form)).await?.with_status(status).with_context(|| format!("{name}, {form}"))?;
     }
-    let nothing = preview(&world, "skip-event", &[ENDPOINT, ("event", "another")]).await?;
+    let nothing = preview(&world, "skip-event", "endpoint=shop&event=another").await?;
     assert!(!nothing.contains("<form"), "{nothing}");
     assert_eq!(world.audit_trail().await?, []);
     // Confirmed all the same, or too late: the trail has it as refused.
     let skip = offer(&world, "skip-event").await?.with("event", "another");
-    let refused = confirm(&world, "first", &skip).await?.is(200)?;
+    let refused = confirm(&world, "first", &skip).await?.with_status(200)?;
     assert!(refused.text.contains("refused: The endpoint does not fail"), "{refused}");
     assert_eq!(state(&world).await?, before);
     assert!(audited(&only_entry(&world).await?).starts_with("refused: "));
@@ -120,7 +117,7 @@ async fn whatever_fails_it_is_in_the_trail_and_happens_at_most_once() -> Result<
             let offered = offer(&world, name).await?;
             let (first, operations) = first_try(&world, point, &offered).await?;
             if operations.len() <= point.call {
-                first.is(200)?;
+                first.with_status(200)?;
                 continue;
             }
             points.failed(format_args!("{name} {:?}", point.way.fate))?;
@@ -131,7 +128,7 @@ async fn whatever_fails_it_is_in_the_trail_and_happens_at_most_once() -> Result<
             assert!(!has_acted || known.len() == 1, "nothing is done without an intent: {case}");
             // Later, so that a second effect would show.
             world.set_clock("2026-11-20T09:10:00Z")?;
-            let repeat = confirm(&world, "second", &offered).await?.is(200).with_context(|| case.clone())?;
+            let repeat = confirm(&world, "second", &offered).await?.with_status(200).with_context(|| case.clone())?;
             let (after, entry) = (state(&world).await?, only_entry(&world).await.with_context(|| case.clone())?);
             match (name, &entry.outcome) {
                 ("skip-event", outcome) => {

@@ -14,7 +14,7 @@ use payments_tests::World;
 use serde_json::json;
 
 use super::{HOSTILE, assert_plain, assert_statuses, links, page, pages, rent};
-use crate::description::get;
+use crate::laptop::description::get;
 
 const REPORT: &str = "2026-11-20T080203Z--2026-11-20T085959Z-run-000042";
 

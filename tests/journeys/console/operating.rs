@@ -18,29 +18,31 @@ use serde_json::Value;
 use super::acting::{LASTING, confirm, offered, only_entry, preview, preview_of};
 use super::page;
 
-type Fields = &'static [(&'static str, &'static str)];
-
-/// Every start: its action, its fields, the function, and the input.
-const STARTS: [(&str, Fields, Function, &str); 8] = [
-    ("start-sweep", &[], Function::DailyDueSweeper, r#"{"action":"sweep"}"#),
-    ("start-redrive", &[], Function::DailyDueSweeper, r#"{"action":"redrive"}"#),
-    ("start-report", &[], Function::Report, r#"{"action":"report"}"#),
-    ("start-archive", &[], Function::Archive, r#"{"action":"archive"}"#),
-    ("start-recount", &[], Function::Recount, r#"{"action":"recount"}"#),
+/// Every start: its action, its form, the function, and the input.
+const STARTS: [(&str, &str, Function, &str); 8] = [
+    ("start-sweep", "", Function::DailyDueSweeper, r#"{"action":"sweep"}"#),
+    ("start-redrive", "", Function::DailyDueSweeper, r#"{"action":"redrive"}"#),
+    ("start-report", "", Function::Report, r#"{"action":"report"}"#),
+    ("start-archive", "", Function::Archive, r#"{"action":"archive"}"#),
+    ("start-recount", "", Function::Recount, r#"{"action":"recount"}"#),
     (
         "start-recount",
-        &[("from", "2026-11-20"), ("to", "2026-11-21")],
+        "from=2026-11-20&to=2026-11-21",
         Function::Recount,
         r#"{"action":"recount","from":"2026-11-20","to":"2026-11-21"}"#,
     ),
-    ("look-for-redates", &[], Function::Redate, r#"{"action":"look"}"#),
+    ("look-for-redates", "", Function::Redate, r#"{"action":"look"}"#),
     (
         "redate",
-        &[("calendar", "GB"), ("from", "2026-12-25"), ("to", "2026-12-28")],
+        "calendar=GB&from=2026-12-25&to=2026-12-28",
         Function::Redate,
         r#"{"action":"move","calendar":"GB","from":"2026-12-25","to":"2026-12-28"}"#,
     ),
 ];
+
+/// Moves of dead letters, which go on while nothing is sent or not.
+const MOVE_REQUESTS: (&str, &str) = ("move-dead-letters", "queue=request-dead-letters");
+const MOVE_RESULTS: (&str, &str) = ("move-dead-letters", "queue=result-dead-letters");
 
 async fn bank() -> Result<World> {
     paused("none").await
@@ -67,21 +69,21 @@ fn started(world: &World) -> Vec<(Function, Value)> {
 
 #[tokio::test]
 async fn each_start_invokes_its_function_as_a_schedule_does() -> Result<()> {
-    for (name, fields, function, input) in STARTS {
+    for (name, form, function, input) in STARTS {
         let world = bank().await?;
         let bank = page(&world, "bank").await?;
         assert!(bank.contains(&format!("<form data-action=\"{name}\"")), "{name}: {bank}");
-        let offered = offered(&world, name, fields).await?;
+        let offered = offered(&world, name, form).await?;
         assert_eq!(started(&world), [], "a preview starts nothing");
-        let done = confirm(&world, "first", &offered).await?.is(200).context(name)?;
+        let done = confirm(&world, "first", &offered).await?.with_status(200).context(name)?;
         let input: Value = serde_json::from_str(input)?;
         assert_eq!(started(&world), [(function, input.clone())], "{name}");
         let entry = only_entry(&world).await?;
-        let arguments: Vec<_> = fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        assert_eq!((entry.intent.action.as_str(), entry.intent.arguments.clone()), (name, arguments.join("\n")));
+        let arguments = form.replace('=', ": ").replace('&', "\n");
+        assert_eq!((entry.intent.action.as_str(), &entry.intent.arguments), (name, &arguments));
         assert!(entry.outcome.is_some() && done.text.contains(audited(&entry)), "{entry:?}: {done}");
         // Again: nothing more happens.
-        let again = confirm(&world, "second", &offered).await?.is(200)?;
+        let again = confirm(&world, "second", &offered).await?.with_status(200)?;
         assert_eq!((again.text, started(&world)), (done.text, vec![]));
         // The function takes the input.
         let mut context = Context::default();
@@ -95,37 +97,35 @@ async fn each_start_invokes_its_function_as_a_schedule_does() -> Result<()> {
 #[test]
 fn a_start_has_the_input_of_a_schedule() -> Result<()> {
     // These two have no schedule: an operator names their dates.
-    for (name, fields, function, input) in STARTS.into_iter().filter(|(_, fields, ..)| fields.is_empty()) {
+    for (name, _, function, input) in STARTS.into_iter().filter(|(_, form, ..)| form.is_empty()) {
         let input: Value = serde_json::from_str(input)?;
         let is_same = |spec: &payments_machine::triggers::ScheduleSpec| {
             spec.function == function && serde_json::from_str::<Value>(spec.input).is_ok_and(|known| known == input)
         };
-        assert!(SCHEDULES.iter().any(is_same), "{name}: {fields:?}");
+        assert!(SCHEDULES.iter().any(is_same), "{name}");
     }
     Ok(())
 }
 
 #[tokio::test]
 async fn nothing_is_started_or_sent_that_is_paused() -> Result<()> {
-    const LETTERS: (&str, Fields) = ("move-dead-letters", &[("queue", "request-dead-letters")]);
-    const RESULTS: (&str, Fields) = ("move-dead-letters", &[("queue", "result-dead-letters")]);
-    let starts = STARTS.map(|(name, fields, ..)| (name, fields));
+    let starts = STARTS.map(|(name, form, ..)| (name, form));
     for pause in ["sending", "settling"] {
         let (running, world) = (bank().await?, paused(pause).await?);
         assert!(page(&world, "queues").await?.contains("Paused: "));
         let queues = &world.outside.operations.queues;
         queues.request_dead_letters.send("a request", world.now().as_chrono())?;
-        for (name, fields) in starts.into_iter().chain([LETTERS, RESULTS]) {
-            let goes_on = ["look-for-redates", "redate"].contains(&name) || (name, fields) == RESULTS;
-            let shown = preview(&world, name, fields).await?;
+        for (name, form) in starts.into_iter().chain([MOVE_REQUESTS, MOVE_RESULTS]) {
+            let goes_on = ["look-for-redates", "redate"].contains(&name) || (name, form) == MOVE_RESULTS;
+            let shown = preview(&world, name, form).await?;
             assert_eq!(shown.contains("<form"), goes_on, "{pause}, {name}: {shown}");
             if goes_on {
                 continue;
             }
             assert!(shown.contains("Resume with Paused=none"), "{shown}");
             // The pause began after the preview.
-            let offered = offered(&running, name, fields).await?;
-            let done = confirm(&world, "first", &offered).await?.is(200)?;
+            let offered = offered(&running, name, form).await?;
+            let done = confirm(&world, "first", &offered).await?.with_status(200)?;
             assert!(done.text.contains("refused: "), "{pause}, {name}: {done}");
         }
         assert_eq!(started(&world), []);
@@ -138,24 +138,24 @@ async fn nothing_is_started_or_sent_that_is_paused() -> Result<()> {
 async fn what_cannot_be_started_says_why() -> Result<()> {
     let world = bank().await?;
     let none = World::open().await?;
-    for (world, name, fields, why) in [
-        (&world, "start-recount", &[("from", "2026-11-21"), ("to", "2026-11-20")][..], "is after"),
-        (&world, "start-recount", &[("from", "2026-01-01")], "are 414 dates, too many"),
-        (&world, "start-recount", &[("from", "1 May")], "an existing date"),
-        (&world, "start-recount", &[("calendar", "GB")], "is unknown"),
-        (&world, "start-sweep", &[("from", "2026-11-20")], "is unknown"),
-        (&world, "redate", &[("from", "2026-12-25"), ("to", "2026-12-28")], "missing or empty"),
-        (&world, "redate", &[("calendar", "T2"), ("from", "2026-12-25"), ("to", "2026-12-28")], "no currency has"),
-        (&world, "redate", &[("calendar", "<b>"), ("from", "2026-12-25"), ("to", "2026-12-28")], "no currency has"),
-        (&world, "redate", &[("calendar", "GB"), ("from", "2026-10-25"), ("to", "2026-10-28")], "days ago"),
-        (&none, "redate", &[("calendar", "GB"), ("from", "2026-12-25"), ("to", "2026-12-28")], "no calendar is in use"),
-        (&world, "move-dead-letters", &[], "missing or empty"),
-        (&world, "move-dead-letters", &[("queue", "requests")], "cannot be moved back"),
-        (&world, "move-dead-letters", &[("queue", "dispatch-failures")], "cannot be moved back"),
-        (&world, "move-dead-letters", &[("queue", "payments")], "has to be one of"),
+    for (world, name, form, why) in [
+        (&world, "start-recount", "from=2026-11-21&to=2026-11-20", "is after"),
+        (&world, "start-recount", "from=2026-01-01", "are 414 dates, too many"),
+        (&world, "start-recount", "from=1+May", "an existing date"),
+        (&world, "start-recount", "calendar=GB", "is unknown"),
+        (&world, "start-sweep", "from=2026-11-20", "is unknown"),
+        (&world, "redate", "from=2026-12-25&to=2026-12-28", "missing or empty"),
+        (&world, "redate", "calendar=T2&from=2026-12-25&to=2026-12-28", "no currency has"),
+        (&world, "redate", "calendar=%3Cb%3E&from=2026-12-25&to=2026-12-28", "no currency has"),
+        (&world, "redate", "calendar=GB&from=2026-10-25&to=2026-10-28", "days ago"),
+        (&none, "redate", "calendar=GB&from=2026-12-25&to=2026-12-28", "no calendar is in use"),
+        (&world, "move-dead-letters", "", "missing or empty"),
+        (&world, "move-dead-letters", "queue=requests", "cannot be moved back"),
+        (&world, "move-dead-letters", "queue=dispatch-failures", "cannot be moved back"),
+        (&world, "move-dead-letters", "queue=payments", "has to be one of"),
     ] {
-        let reply = world.send(preview_of(name, fields)).await?.is(400)?;
-        assert!(reply.field("detail").contains(why), "{name}, {fields:?}: {reply}");
+        let reply = world.send(preview_of(name, form)).await?.with_status(400)?;
+        assert!(reply.field("detail").contains(why), "{name}, {form}: {reply}");
     }
     assert_eq!((world.audit_trail().await?, started(&world)), (vec![], vec![]));
     Ok(())
@@ -171,9 +171,9 @@ async fn dead_letters_go_back_to_where_they_came_from() -> Result<()> {
     queues.dispatch_failures.send("three", now)?;
     let shown = page(&world, "queues").await?;
     assert_eq!(shown.matches("<form data-action=\"move-dead-letters\"").count(), 2, "{shown}");
-    let offered = offered(&world, "move-dead-letters", &[("queue", "result-dead-letters")]).await?;
+    let offered = offered(&world, MOVE_RESULTS.0, MOVE_RESULTS.1).await?;
     assert_eq!(waiting(&world, &queues.results), 0, "a preview moves nothing");
-    let done = confirm(&world, "first", &offered).await?.is(200)?;
+    let done = confirm(&world, "first", &offered).await?.with_status(200)?;
     assert!(done.text.contains("the move has begun"), "{done}");
     assert_eq!((waiting(&world, &queues.results), waiting(&world, &queues.result_dead_letters)), (2, 0));
     queues.result_dead_letters.send("later", now)?;
@@ -250,16 +250,14 @@ fn happened(world: &World) -> usize {
 
 #[tokio::test]
 async fn whatever_fails_the_intent_comes_first_and_it_happens_at_most_once() -> Result<()> {
-    const ACTS: [(&str, Fields); 2] =
-        [("start-sweep", &[]), ("move-dead-letters", &[("queue", "result-dead-letters")])];
     let mut cases = 0;
-    for (name, fields) in ACTS {
+    for (name, form) in [("start-sweep", ""), MOVE_RESULTS] {
         for fails in [Fails::Never, Fails::Before, Fails::After] {
             let mut points = CrashPoints::new("console-operations", LASTING);
             while let Some(point) = points.next_case() {
                 let world = bank().await?;
                 world.outside.operations.queues.result_dead_letters.send("one", world.now().as_chrono())?;
-                let offered = offered(&world, name, fields).await?;
+                let offered = offered(&world, name, form).await?;
                 let recorder = point.recorder();
                 let functions = failing(&world, &recorder, fails).await?;
                 let first = world.send_named(&functions, "first", offered.ask()).await?;
@@ -282,7 +280,8 @@ async fn whatever_fails_the_intent_comes_first_and_it_happens_at_most_once() -> 
                 assert_eq!(first.status, 503, "{case}");
                 // Later, so that it cannot be under way any more.
                 world.set_clock("2026-11-20T09:10:00Z")?;
-                let repeat = confirm(&world, "second", &offered).await?.is(200).with_context(|| case.clone())?;
+                let repeat =
+                    confirm(&world, "second", &offered).await?.with_status(200).with_context(|| case.clone())?;
                 let entry = only_entry(&world).await.with_context(|| case.clone())?;
                 // Only if the trail had no intent is the repeat the first.
                 assert_eq!(happened(&world), usize::from(known.is_empty()), "{case}");

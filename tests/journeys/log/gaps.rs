@@ -21,7 +21,10 @@ async fn a_record_that_is_almost_dropped_marks_a_gap_before_it() -> Result<()> {
     }
     let scheduled = "payment.scheduled";
     assert_eq!(types(&log.events().await?), [scheduled, scheduled, "log.gap", scheduled, scheduled]);
-    assert_has(&gaps(&log).await?[0], json!({ "until": "2026-11-19T09:00:00Z", "since": null, "id": "3622140-gap-2" }));
+    assert_has(
+        &gaps(&log).await?[0],
+        &json!({ "until": "2026-11-19T09:00:00Z", "since": null, "id": "3622140-gap-2" }),
+    );
     // A new mapping reads all of it again, and marks nothing twice.
     let made_at = log.now().saturating_add(-TimeDelta::hours(24));
     Counting::of(&log).await?.count_made_at(log.functions(), made_at).await?;
@@ -47,6 +50,6 @@ async fn what_the_counters_lack_is_a_gap_once_they_are_repaired() -> Result<()> 
         log.segment(1).await?;
         assert_eq!(gaps(&log).await?.len(), marked, "{now}");
     }
-    assert_has(&gaps(&log).await?[0], json!({ "since": null, "until": "2026-11-20T10:00:10Z" }));
+    assert_has(&gaps(&log).await?[0], &json!({ "since": null, "until": "2026-11-20T10:00:10Z" }));
     Ok(())
 }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use http::Method;
 use payments_boot::Clock;
-use payments_machine::interceptor::{Fate, Interceptor, client_over};
+use payments_machine::interceptor::{Call, Fate, Interceptor, client_over};
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_store::{EndpointChoice, WebhookState};
 use payments_tests::given::create_endpoint;
 use payments_tests::{CrashPoints, Message, Reaction, Way};
 use tokio::task::yield_now;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::between::{at_call, failing};
 use super::*;
@@ -37,6 +37,10 @@ const THIRD_PORT: u16 = 7003;
 /// The partition keys of endpoints and of their consumers.
 const ENDPOINTS: &str = "WEBHOOK#ENDPOINTS";
 const CONSUMERS: &str = "LOG#CONSUMERS";
+
+/// The timeout of the function in `template.yaml`. 11 s are for the answer, 21 s for a request and what is written of it: nothing is begun
+/// after 23 s.
+const TIMEOUT: TimeDelta = TimeDelta::seconds(55);
 
 /// How long a test waits for what must come.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -102,7 +106,7 @@ impl Log {
 
     /// The endpoint, as clients see it.
     async fn seen(&self) -> Result<Value> {
-        Ok(self.send(Ask::get(&path("erp"))).await?.body)
+        Ok(self.get(&path("erp")).await?.body)
     }
 
     async fn state_of(&self, id: &str) -> Result<WebhookState> {
@@ -133,12 +137,12 @@ impl Log {
 
     /// Loses the endpoint's place in the log, as a restore of the log's table does.
     async fn lose_place(&self) -> Result<()> {
-        self.delete(&self.environment.tables.log, key(CONSUMERS, "webhook#erp")).await
+        self.delete(&self.environment.tables.log, &key(CONSUMERS, "webhook#erp")).await
     }
 
     /// Loses an endpoint, as a restore of the long-term table does.
     async fn lose_endpoint(&self, id: &str) -> Result<()> {
-        self.delete(&self.environment.tables.history, key(ENDPOINTS, id)).await
+        self.delete(&self.environment.tables.history, &key(ENDPOINTS, id)).await
     }
 
     /// Makes an attribute of an endpoint or of its consumer unreadable.
@@ -177,17 +181,6 @@ impl Log {
         let created = &self.events().await?[n];
         self.cancel(text_of(&created["accountId"]), text_of(&created["paymentId"])).await?;
         self.count().await.map(drop)
-    }
-
-    /// The function on tokio's time, which begins at the world's, and that clock. Its calls pass the interceptor.
-    async fn function_in_time(&self, interceptor: Interceptor) -> Result<(Publish, Clock)> {
-        let client =
-            with_role(&client_over(&self.client().await, interceptor), Function::Publish, &self.environment.tables)?;
-        let (begin, origin) = (self.now().as_chrono(), Instant::now());
-        let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();
-        let clock = Clock::driven(now, |time| Box::pin(tokio::time::sleep(time)));
-        let Dependencies { store, reports, metrics, .. } = self.dependencies(client);
-        Ok((Publish::new(store, reports, self.receivers.webhooks()?, clock.clone(), metrics), clock))
     }
 
     /// Runs the function, and something else at one of its calls, or after it. Returns its outcome.
@@ -234,6 +227,41 @@ impl Log {
     }
 }
 
+/// The function on tokio's time, which begins at the world's.
+struct InTime {
+    function: Publish,
+    clock: Clock,
+}
+
+impl InTime {
+    /// The function over calls that each wait for so long.
+    async fn over(log: &Log, wait: impl Fn(&Call) -> Duration + Send + Sync + 'static) -> Result<Self> {
+        let interceptor = Interceptor::over(log.recorder.clone(), move |call, next| {
+            let time = wait(&call);
+            async move {
+                if !time.is_zero() {
+                    sleep(time).await;
+                }
+                next.send(call).await
+            }
+        });
+        let client = client_over(&log.client().await, interceptor);
+        let client = with_role(&client, Function::Publish, &log.environment.tables)?;
+        let (begin, origin) = (log.now().as_chrono(), Instant::now());
+        let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();
+        let clock = Clock::driven(now, |time| Box::pin(sleep(time)));
+        let Dependencies { store, reports, metrics, .. } = log.dependencies(client);
+        let function = Publish::new(store, reports, log.receivers.webhooks()?, clock.clone(), metrics);
+        Ok(Self { function, clock })
+    }
+
+    /// Runs the function as a new segment does. Returns its outcome.
+    async fn wake(&self) -> Result<Value> {
+        let deadline = u64::try_from((self.clock.instant() + TIMEOUT).timestamp_millis())?;
+        invoke(&self.function, Request::Woken, deadline).await
+    }
+}
+
 #[tokio::test]
 async fn each_endpoint_gets_what_it_wants_in_order_and_once() -> Result<()> {
     let log = Log::with_endpoint(&[]).await?;
@@ -250,7 +278,7 @@ async fn each_endpoint_gets_what_it_wants_in_order_and_once() -> Result<()> {
         log.cancel_event(n).await?;
     }
     log.segment(3).await?;
-    assert_has(&log.publish().await?, json!({ "webhookSegmentsBehind": 0, "failedDeliveries": 0 }));
+    assert_has(&log.publish().await?, &json!({ "webhookSegmentsBehind": 0, "failedDeliveries": 0 }));
     log.judge().await?;
     let events = log.events().await?;
     for (port, field, value, least) in

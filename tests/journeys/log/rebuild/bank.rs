@@ -177,7 +177,7 @@ impl Bank {
     /// Moves a payment to another day.
     pub(super) async fn amend(&self, name: &str, version: u32, date: &str) -> Result<Reply> {
         let key = format!("{version}-to-{date}");
-        self.send(Ask::amend(PAYER, &self.id(name), (&key, version), &Self::body(date))).await?.is(200)
+        self.send(Ask::amend(PAYER, &self.id(name), (&key, version), &Self::body(date))).await?.with_status(200)
     }
 
     pub(super) async fn settle(&self, results: &[(&str, Result<&str, &str>)]) -> Result<()> {
@@ -192,12 +192,12 @@ impl Bank {
             (result["status"], result[field]) = (status.into(), text.into());
             result
         };
-        settlements::settle(self, &results.iter().map(result).collect::<Vec<_>>()).await
+        self.world.settle(&results.iter().map(result).collect::<Vec<_>>()).await
     }
 
     pub(super) async fn copies(&self) -> Result<Copies> {
         let tables = &self.environment.tables;
-        Ok(Copies { hot: self.items(&tables.payments).await?, history: self.items(&tables.history).await? })
+        Ok(Copies { hot: self.items_of(&tables.payments).await?, history: self.items_of(&tables.history).await? })
     }
 
     /// The hot table must have this.
@@ -234,7 +234,7 @@ impl Bank {
     async fn by_key(&self, table: &str, prefixes: &[&str]) -> Result<Items> {
         let keyed =
             |item: &Item| (format!("{} / {}", attribute(item, "pk"), attribute(item, "sk")), json_of_item(item));
-        let mut items: Items = self.items(table).await?.iter().map(keyed).collect();
+        let mut items: Items = self.items_of(table).await?.iter().map(keyed).collect();
         items.retain(|key, _| prefixes.iter().any(|prefix| key.starts_with(prefix)));
         Ok(items)
     }

@@ -4,7 +4,7 @@ use payments_queue::Queue;
 use payments_queue::in_process::QueueSettings;
 use payments_restore::{Change, Finding};
 use payments_store::Item;
-use payments_tests::tables::scheduled;
+use payments_tests::scheduled;
 
 use super::super::*;
 use super::bank::{Bank, PAYER, TODAY, attribute, differences};
@@ -57,7 +57,7 @@ async fn heads_are_found_and_built_where_they_were() -> Result<()> {
     let done = bank.comes_back(None).await?;
     for (name, want) in [("m", "put-back"), ("n", "built"), ("p", "put-back")] {
         let line = done.lines.iter().find(|line| line["paymentId"] == json!(bank.id(name))).context("no line")?;
-        assert_has(line, json!({ "change": want, "dueAt": "2026-11-20T00:00:00Z" }));
+        assert_has(line, &json!({ "change": want, "dueAt": "2026-11-20T00:00:00Z" }));
     }
     // The new epoch does not say that they are missing.
     bank.open().await?;

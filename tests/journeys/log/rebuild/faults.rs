@@ -156,6 +156,6 @@ async fn what_a_restore_took_back_stays_so_after_the_next_one() -> Result<()> {
     bank.open_restored_to(NEXT).await?;
     let told = bank.news_of("payment.restored").await?;
     let gone = told.iter().find(|event| event["paymentId"] == json!(id)).context("no event")?;
-    assert_has(gone, json!({ "version": 0, "payeeAccountId": "shop" }));
+    assert_has(gone, &json!({ "version": 0, "payeeAccountId": "shop" }));
     Ok(())
 }

@@ -29,7 +29,7 @@ async fn a_payment_whose_details_are_lost_is_listed() -> Result<()> {
     bank.lose_history(&behind).await?;
     let done = bank.apply().await?.found([(Finding::DetailsLost, 1)])?;
     let lost = json!({ "paymentId": bank.id("k"), "dueAt": "2026-11-20T00:00:00Z" });
-    assert_has(done.line("details-lost")?, lost);
+    assert_has(done.line("details-lost")?, &lost);
     bank.open().await?;
     bank.set_clock(LATER)?;
     bank.create_again("k", TODAY).await

@@ -61,7 +61,7 @@ impl Marked {
     async fn all(bank: &Bank) -> Result<BTreeMap<Place, Item>> {
         let (tables, mut all) = (&bank.environment.tables, BTreeMap::new());
         for table in [&tables.payments, &tables.history, &tables.log] {
-            for item in bank.items(table).await? {
+            for item in bank.items_of(table).await? {
                 let [pk, sk] = ["pk", "sk"].map(|name| attribute(&item, name).to_owned());
                 all.insert((table.clone(), pk, sk), item);
             }
@@ -151,7 +151,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         // An operator's action leaves its intent and its outcome.
         let action = "5f1c1f6e-4f0e-5a37-9d0e-0a3f6b7c8d9e";
         let cancel = json!({ "step": "do", "payments": bank.id("e"), "at": now.to_string(), "id": action });
-        bank.send(Ask::post("/console/actions/cancel").json(&cancel)).await?.is(200)?;
+        bank.send(Ask::post("/console/actions/cancel").json(&cancel)).await?.with_status(200)?;
     }
     Ok(())
 }
@@ -248,7 +248,7 @@ async fn what_only_a_later_version_knows_of_details_is_in_those_of_a_redate() ->
         "payeeAccountId": "landlord", "amountMinor": 5, "currency": "GBP", "scheduledFor": redate::HOLIDAY,
         "dateRule": "following",
     });
-    world.send_to(&before, Ask::create("tenant", "rent", &order)).await?.is(201)?;
+    world.send_to(&before, Ask::create("tenant", "rent", &order)).await?.with_status(201)?;
     let bank = Bank::in_world(world).await?;
     let mut marked = Marked::default();
     marked.mark(&bank).await?;

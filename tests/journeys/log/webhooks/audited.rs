@@ -40,7 +40,7 @@ async fn every_change_of_an_endpoint_and_each_look_at_its_secret_is_in_the_audit
     .enumerate()
     {
         world.set_clock(&format!("2026-11-20T10:{minute:02}:00Z"))?;
-        world.send_authorized(&thief, ask.clone()).await?.is(status).with_context(|| format!("{ask:?}"))?;
+        world.send_authorized(&thief, ask.clone()).await?.with_status(status).with_context(|| format!("{ask:?}"))?;
     }
     let mut trail = world.audit_trail().await?;
     trail.reverse();
@@ -68,7 +68,7 @@ async fn every_change_of_an_endpoint_and_each_look_at_its_secret_is_in_the_audit
 #[tokio::test]
 async fn a_rotation_whose_first_answer_is_lost_is_done() -> Result<()> {
     let world = World::open().await?;
-    world.send(put("erp", &json!({}))).await?.is(201)?;
+    world.send(put("erp", &json!({}))).await?.with_status(201)?;
     let tries = AtomicUsize::new(0);
     let lossy = Recorder::with_fate(move |call| {
         let is_first = call.operation == "UpdateItem" && tries.fetch_add(1, Ordering::Relaxed) == 0;
@@ -76,7 +76,7 @@ async fn a_rotation_whose_first_answer_is_lost_is_done() -> Result<()> {
     });
     let functions = world.functions_over(&lossy).await?;
     let rotated =
-        world.send_named(&functions, "rotates", post("rotate", &json!({ "generation": 2 }))).await?.is(200)?;
+        world.send_named(&functions, "rotates", post("rotate", &json!({ "generation": 2 }))).await?.with_status(200)?;
     assert_eq!(rotated.body["secretGeneration"], 2, "{rotated}");
     let trail = world.audit_trail().await?;
     let is_rotated = |entry: &AuditEntry| entry.intent.action == "rotate-secret" && audited(entry) == "erp: rotated";
@@ -95,7 +95,7 @@ async fn no_endpoint_is_changed_that_the_trail_does_not_have() -> Result<()> {
         let first = world.send_named(&world.functions_over(&recorder).await?, "first", put.clone()).await?;
         let case = format!("{point:?}: {first}");
         if recorder.take_operations().len() <= point.call {
-            first.is(201).context(case)?;
+            first.with_status(201).context(case)?;
             continue;
         }
         points.failed(point.way.name)?;
@@ -105,7 +105,7 @@ async fn no_endpoint_is_changed_that_the_trail_does_not_have() -> Result<()> {
         let is_known = known.first().is_some_and(|entry| entry.outcome.is_some());
         assert!(is_there || !is_known, "an outcome of nothing: {case}");
         let repeat = world.send_named(world.functions(), "second", put).await?;
-        repeat.is(if is_there { 200 } else { 201 }).with_context(|| case.clone())?;
+        repeat.with_status(if is_there { 200 } else { 201 }).with_context(|| case.clone())?;
         let all = world.audit_trail().await?;
         let done = all.iter().filter(|entry| entry.outcome.is_some()).count();
         assert!(done <= 1 && (is_there || done == 1), "{case}: {all:?}");

@@ -3,7 +3,7 @@
 use super::*;
 
 async fn ids(log: &Log) -> Result<Value> {
-    let listed = log.send(Ask::get("/webhook-endpoints")).await?.is(200)?;
+    let listed = log.send(Ask::get("/webhook-endpoints")).await?.with_status(200)?;
     Ok(listed.body["endpoints"].as_array().context("no list")?.iter().map(|endpoint| endpoint["id"].clone()).collect())
 }
 
@@ -14,14 +14,14 @@ async fn an_endpoint_that_cannot_be_read_keeps_nobody_from_the_others() -> Resul
         log.endpoint("other", OTHER_PORT).await?;
         log.spoil(pk, sk, name).await?;
         let broken = json!({ "webhooksUnreadable": 1, "webhookSegmentsBehind": 1, "deliveredEvents": 3 });
-        assert_has(&log.publish().await?, broken);
+        assert_has(&log.publish().await?, &broken);
         log.judge().await?;
         assert_eq!(ids(&log).await?, json!(["erp"]));
         // The others can be changed, and it can be deleted.
-        log.send(put("erp", &json!({ "description": "new" }))).await?.is(200)?;
-        assert_eq!(log.send(delete("other")).await?.is(200)?.body, json!({ "id": "other" }));
-        log.send(delete("other")).await?.is_problem(404, "no-such-endpoint")?;
-        assert_has(&log.publish().await?, json!({ "webhooksUnreadable": 0, "webhookSegmentsBehind": 0 }));
+        log.send(put("erp", &json!({ "description": "new" }))).await?.with_status(200)?;
+        assert_eq!(log.send(delete("other")).await?.with_status(200)?.body, json!({ "id": "other" }));
+        log.refused(delete("other"), 404, "no-such-endpoint").await?;
+        assert_has(&log.publish().await?, &json!({ "webhooksUnreadable": 0, "webhookSegmentsBehind": 0 }));
     }
     Ok(())
 }
@@ -36,25 +36,22 @@ async fn what_is_before_a_hole_of_the_log_is_delivered_and_what_is_behind_it_is_
     Ok(())
 }
 
+/// A restored log may have no place for it, and the next run makes one.
 #[tokio::test]
 async fn a_put_repairs_an_endpoint_that_cannot_be_read() -> Result<()> {
-    let log = Log::with_endpoint(&[3]).await?;
-    log.spoil(ENDPOINTS, "erp", "url").await?;
-    log.publish().await?;
-    assert!(log.received().is_empty());
-    assert_eq!(log.send(put("erp", &json!({}))).await?.is(200)?.field("status"), "enabled");
-    log.publish_all().await
-}
-
-/// A restored log has no place for it, and the next run makes one.
-#[tokio::test]
-async fn an_endpoint_that_cannot_be_read_and_has_no_place_is_not_said_to_be_missing() -> Result<()> {
-    let log = Log::with_endpoint(&[]).await?;
-    log.spoil(ENDPOINTS, "erp", "url").await?;
-    log.lose_place().await?;
-    log.send(put("erp", &json!({}))).await?.is_problem(503, "unavailable")?;
-    log.publish().await?;
-    assert_eq!(log.send(put("erp", &json!({}))).await?.is(200)?.field("status"), "enabled");
+    for has_place in [true, false] {
+        let log = Log::with_endpoint(&[3]).await?;
+        log.spoil(ENDPOINTS, "erp", "url").await?;
+        if !has_place {
+            // It is not said to be missing.
+            log.lose_place().await?;
+            log.refused(put("erp", &json!({})), 503, "unavailable").await?;
+        }
+        log.publish().await?;
+        assert!(log.received().is_empty());
+        assert_eq!(log.send(put("erp", &json!({}))).await?.with_status(200)?.field("status"), "enabled");
+        log.publish_all().await?;
+    }
     Ok(())
 }
 
@@ -64,8 +61,8 @@ async fn the_longest_url_is_never_kept_in_a_longer_form() -> Result<()> {
     let log = Log::with_endpoint(&[]).await?;
     for (start, status) in [("https://hooks.shop.co.uk?", 201), ("http://127.0.0.1:7001?", 200)] {
         let url = format!("{start}{}", "a".repeat(2_048 - start.len()));
-        log.send(put("other", &json!({ "url": url }))).await?.is_problem(422, "invalid-url")?;
-        let shorter = log.send(put("other", &json!({ "url": url[..2_047] }))).await?.is(status)?;
+        log.refused(put("other", &json!({ "url": url })), 422, "invalid-url").await?;
+        let shorter = log.send(put("other", &json!({ "url": url[..2_047] }))).await?.with_status(status)?;
         assert_eq!(shorter.field("url").len(), 2_048);
         assert_eq!(ids(&log).await?, json!(["erp", "other"]));
     }

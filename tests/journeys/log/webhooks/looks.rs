@@ -5,16 +5,10 @@
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 
-use payments_machine::interceptor::Call;
 use payments_store::WebhookCommit;
 use payments_tests::LogLines;
-use tokio::time::sleep;
 
 use super::*;
-
-/// The timeout of the function in `template.yaml`. 11 s are for the answer, 21 s for a request and what is written of it: nothing is begun
-/// after 23 s.
-const TIMEOUT: TimeDelta = TimeDelta::seconds(55);
 
 /// The last second in which something may be begun.
 const LAST: Duration = Duration::from_secs(23);
@@ -43,27 +37,11 @@ impl Came {
     }
 }
 
-/// Runs the function, whose calls wait for so long.
-async fn run_over(log: &Log, wait: impl Fn(&Call) -> Duration + Send + Sync + 'static) -> Result<Value> {
-    let interceptor = Interceptor::over(log.recorder.clone(), move |call, next| {
-        let time = wait(&call);
-        async move {
-            if !time.is_zero() {
-                sleep(time).await;
-            }
-            next.send(call).await
-        }
-    });
-    let (function, clock) = log.function_in_time(interceptor).await?;
-    let deadline = u64::try_from((clock.instant() + TIMEOUT).timestamp_millis())?;
-    invoke(&function, Request::Woken, deadline).await
-}
-
 /// Runs the function, whose looks read the endpoints slowly from `slow_from` on.
 async fn run(log: &Log, slow_from: Duration) -> Result<Value> {
     let (origin, history) = (Instant::now(), log.environment.tables.history.clone());
     let is_slow = move |call: &Call| origin.elapsed() >= slow_from && call.input()["TableName"] == *history;
-    run_over(log, move |call| if is_slow(call) { SLOW_READ } else { Duration::ZERO }).await
+    InTime::over(log, move |call| if is_slow(call) { SLOW_READ } else { Duration::ZERO }).await?.wake().await
 }
 
 /// Lets an endpoint answer its requests after these times, and all further ones after the last.
@@ -117,16 +95,17 @@ async fn what_is_read_when_the_deadline_comes_is_not_sent() -> Result<()> {
     let (log, came) = beside_a_slow_one().await?;
     let (origin, table, is_slow) = (Instant::now(), log.environment.tables.log.clone(), AtomicBool::new(false));
     // From the moment on at which the endpoint's lease is taken for the fifth event.
-    let publisher = run_over(&log, move |call| {
+    let publisher = InTime::over(&log, move |call| {
         let takes = call.operation == "UpdateItem" && origin.elapsed() > Duration::from_secs(20);
         let reads_slowly = is_slow.fetch_or(takes, Ordering::Relaxed) && call.input()["TableName"] == *table;
         if reads_slowly { SLOW_READ } else { Duration::ZERO }
     });
+    let publisher = publisher.await?;
     let more = async {
         sleep(Duration::from_millis(20_500)).await;
         log.segment(1).await
     };
-    tokio::try_join!(publisher, more)?;
+    tokio::try_join!(publisher.wake(), more)?;
     came.assert_in_time();
     log.publish_all().await
 }
@@ -165,7 +144,7 @@ async fn an_endpoint_that_another_run_serves_is_judged_by_the_last_look() -> Res
         store.commit_webhook(&id()?, &taken, &commit).await?.context("the lease is lost")
     };
     let (outcome, _) = tokio::try_join!(run(&log, Duration::MAX), another)?;
-    assert_has(&outcome, json!({ "deliveredEvents": 1, "webhookSegmentsBehind": 0 }));
+    assert_has(&outcome, &json!({ "deliveredEvents": 1, "webhookSegmentsBehind": 0 }));
     Ok(())
 }
 
@@ -182,7 +161,7 @@ async fn a_run_logs_each_endpoint_that_cannot_be_read_once() -> Result<()> {
     let (lines, guard) = LogLines::start();
     let outcome = run(&log, Duration::MAX).await?;
     drop(guard);
-    assert_has(&outcome, json!({ "webhooksUnreadable": 2, "deliveredEvents": 1 }));
+    assert_has(&outcome, &json!({ "webhooksUnreadable": 2, "deliveredEvents": 1 }));
     let lines = lines.take()?;
     for id in ["damaged", "lost"] {
         let said = lines.iter().filter(|line| line["level"] == "ERROR" && line["endpoint"] == id).count();

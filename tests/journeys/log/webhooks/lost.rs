@@ -1,15 +1,14 @@
 //! The log is lost or restored, or the long-term table is: endpoints outlive the log, and a place is one of its log.
 
 use payments_restore::begin_lost;
-use payments_tests::tables::key_of;
 
 use super::*;
 
 /// An empty table takes the log's place, and an operator begins an epoch in it.
 async fn lose_log(log: &Log) -> Result<()> {
     let table = &log.environment.tables.log;
-    for item in log.items(table).await? {
-        log.delete(table, key_of(&item)).await?;
+    for item in log.items_of(table).await? {
+        log.delete(table, &item).await?;
     }
     log.pass(TimeDelta::hours(1))?;
     begin_lost(&log.store().await, log.now()).await?;
@@ -20,10 +19,10 @@ async fn lose_log(log: &Log) -> Result<()> {
 async fn after_loss() -> Result<Log> {
     let log = Log::with_endpoint(&[]).await?;
     log.endpoint("off", OTHER_PORT).await?;
-    log.send(post("rotate", &json!({ "generation": 2 }))).await?.is(200)?;
+    log.send(post("rotate", &json!({ "generation": 2 }))).await?.with_status(200)?;
     log.segment(2).await?;
     log.publish_all().await?;
-    log.send(put("off", &json!({ "url": url(OTHER_PORT), "enabled": false }))).await?.is(200)?;
+    log.send(put("off", &json!({ "url": url(OTHER_PORT), "enabled": false }))).await?.with_status(200)?;
     lose_log(&log).await?;
     Ok(log)
 }
@@ -33,18 +32,18 @@ async fn endpoints_outlive_the_log_and_get_what_the_next_one_says_from_its_begin
     for is_looked_at in [true, false] {
         let log = after_loss().await?;
         if is_looked_at {
-            assert_has(&log.seen().await?, json!({ "secretGeneration": 2, "status": "enabled" }));
-            let listed = log.send(Ask::get("/webhook-endpoints")).await?.body;
+            assert_has(&log.seen().await?, &json!({ "secretGeneration": 2, "status": "enabled" }));
+            let listed = log.get("/webhook-endpoints").await?.body;
             let cursor = log.head().await?.start_of_epoch().to_string();
             for (n, status) in ["enabled", "disabled"].into_iter().enumerate() {
-                assert_has(&listed["endpoints"][n], json!({ "status": status, "cursor": cursor }));
+                assert_has(&listed["endpoints"][n], &json!({ "status": status, "cursor": cursor }));
             }
         }
         let off = log.receivers.messages(OTHER_PORT).len();
         // The first run finds that there is no place, and serves nobody as it was read before.
         log.publish().await?;
         log.segment(1).await?;
-        assert_has(&log.publish().await?, json!({ "webhookSegmentsBehind": 0, "webhooksMissed": 0 }));
+        assert_has(&log.publish().await?, &json!({ "webhookSegmentsBehind": 0, "webhooksMissed": 0 }));
         let events = log.events().await?;
         assert!(types(&events).contains(&"log.gap"), "{events:?}");
         let mut taken = log.receivers.taken(PORT);
@@ -69,10 +68,10 @@ async fn an_endpoint_whose_place_is_lost_can_be_deleted_at_once_and_changed_once
         log.lose_place().await?;
         let reply = log.send(ask.clone()).await?;
         if is_possible_at_once {
-            reply.is(200)?;
+            reply.with_status(200)?;
             continue;
         }
-        reply.is_problem(503, "unavailable")?;
+        reply.refused(503, "unavailable")?;
         log.publish().await?;
         let reply = log.send(ask).await?;
         assert!(reply.status < 300, "{reply}");
@@ -89,11 +88,11 @@ async fn a_place_without_an_endpoint_gets_nothing_and_a_new_one_of_its_name_begi
     log.lose_endpoint("erp").await?;
     let sent = log.messages().len();
     log.pass(TimeDelta::hours(1))?;
-    assert_has(&log.publish().await?, json!({ "webhooksUnreadable": 1, "webhookSegmentsBehind": 1 }));
+    assert_has(&log.publish().await?, &json!({ "webhooksUnreadable": 1, "webhookSegmentsBehind": 1 }));
     assert_eq!(log.messages().len(), sent);
-    log.send(Ask::get(&path("erp"))).await?.is_problem(404, "no-such-endpoint")?;
-    let created = log.send(put("erp", &json!({}))).await?.is(201)?.body;
-    assert_has(&created, json!({ "status": "enabled", "secretGeneration": 1 }));
+    log.refused(Ask::get(&path("erp")), 404, "no-such-endpoint").await?;
+    let created = log.send(put("erp", &json!({}))).await?.with_status(201)?.body;
+    assert_has(&created, &json!({ "status": "enabled", "secretGeneration": 1 }));
     assert_eq!(log.seen().await?, created, "nothing is left of the one before");
     Ok(())
 }
@@ -106,7 +105,7 @@ async fn what_an_operator_switches_off_stays_off_whatever_its_place_says() -> Re
     log.publish().await?;
     assert_eq!(log.seen().await?["disabledBy"], "gone");
     for _ in 0..2 {
-        let off = log.send(put("erp", &json!({ "enabled": false }))).await?.is(200)?;
+        let off = log.send(put("erp", &json!({ "enabled": false }))).await?.with_status(200)?;
         assert_eq!(off.field("disabledBy"), "operator", "{off}");
     }
     log.lose_place().await?;

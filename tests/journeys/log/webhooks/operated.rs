@@ -50,18 +50,31 @@ async fn a_replay_is_not_undone_by_a_run_that_delivers() -> Result<()> {
     Ok(())
 }
 
+/// The journal, an endpoint and the bus lack a segment that expires, whether the log goes on then or not.
 #[tokio::test]
 async fn what_the_log_no_longer_has_is_missed_loudly() -> Result<()> {
-    let log = Log::with_endpoint(&[1]).await?;
-    let start = log.start().await?;
-    log.publish().await?;
-    log.replay("erp").await?;
-    log.expire()?;
-    log.late_segment().await?;
-    assert_eq!(log.publish().await?["webhooksMissed"], 1);
-    let missed = log.state().await?.progress.missed.context("not noted")?;
-    assert_eq!((missed.from, missed.to), (start, log.start().await?));
-    assert_eq!(log.received()[1..], log.events().await?);
+    for is_late in [false, true] {
+        let log = Log { bus: Some(Arc::default()), ..Log::with_endpoint(&[1]).await? };
+        log.publish().await?;
+        let place = log.end().await?;
+        log.segment(1).await?;
+        log.expire()?;
+        if is_late {
+            log.late_segment().await?;
+        }
+        let late = u64::from(is_late);
+        let wanted = json!({
+            "journalMissed": 1, "journaledEvents": late, "webhooksMissed": 1, "deliveredEvents": late,
+            "busMissed": 1, "busSegmentsBehind": 0, "busEvents": late,
+        });
+        assert_has(&log.publish().await?, &wanted);
+        let missed = log.state().await?.progress.missed.context("not noted")?;
+        assert_eq!((missed.from, missed.to), (place, log.start().await?));
+        assert_eq!(log.received()[1..], log.events().await?);
+        if is_late {
+            assert_fails(log.journal().await, "does not begin where the one before it ended");
+        }
+    }
     Ok(())
 }
 

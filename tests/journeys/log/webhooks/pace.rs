@@ -5,15 +5,11 @@
 
 use payments_model::{PaymentId, UtcSecond};
 use payments_store::{Committed, CountsCommit, MAX_SEGMENT_BYTES};
-use tokio::time::sleep;
 
 use super::*;
 
 /// What a call to DynamoDB takes. AWS promises nothing; reads usually take less.
 const CALL: Duration = Duration::from_millis(10);
-
-/// The timeout of the function in `template.yaml`.
-const TIMEOUT: TimeDelta = TimeDelta::seconds(55);
 
 /// Five feeds at once: five million payments in half an hour.
 const FIVE_FEEDS: u64 = 2_778;
@@ -59,16 +55,10 @@ async fn fill(log: &Log, added: Range<usize>) -> Result<()> {
 
 /// Lets the function deliver what the only endpoint lacks, run after run. Returns how long it takes.
 async fn deliver(log: &Log, wanted: usize) -> Result<Duration> {
-    let interceptor = Interceptor::over(log.recorder.clone(), |call, next| async move {
-        sleep(CALL).await;
-        next.send(call).await
-    });
-    let origin = Instant::now();
-    let (function, clock) = log.function_in_time(interceptor).await?;
+    let (origin, function) = (Instant::now(), InTime::over(log, |_| CALL).await?);
     for _ in 0..10 {
         // It was woken by a segment.
-        let deadline = u64::try_from((clock.instant() + TIMEOUT).timestamp_millis())?;
-        let outcome = invoke(&function, Request::Woken, deadline).await?;
+        let outcome = function.wake().await?;
         ensure!(outcome["failedDeliveries"] == 0, "{outcome}");
         if outcome["webhookSegmentsBehind"] == 0 {
             ensure!(log.received().len() == wanted, "something came twice, or not");

@@ -26,7 +26,7 @@ async fn at_once(world: &World, asks: impl IntoIterator<Item = Ask>) -> Result<V
 /// Puts new endpoints, each of which must have this status.
 async fn put_new(world: &World, name: &str, count: usize, status: i64) -> Result<()> {
     for n in 0..count {
-        world.send(put(&format!("{name}{n}"), &json!({}))).await?.is(status)?;
+        world.send(put(&format!("{name}{n}"), &json!({}))).await?.with_status(status)?;
     }
     Ok(())
 }
@@ -44,7 +44,9 @@ async fn endpoints_that_are_created_at_once_are_no_more_than_there_can_be() -> R
         let replies = at_once(&world, (0..AT_ONCE).map(|n| put(&format!("second{n}"), &json!({})))).await?;
         let (new, others): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.status == 201);
         assert_eq!((new.len(), count(&world).await?), (created, before + created));
-        others.into_iter().try_for_each(|reply| reply.is_problem(409, "too-many-endpoints"))?;
+        for reply in others {
+            reply.refused(409, "too-many-endpoints")?;
+        }
     }
     Ok(())
 }
@@ -67,11 +69,11 @@ async fn endpoints_that_are_deleted_make_room() -> Result<()> {
 #[tokio::test]
 async fn the_same_rotation_at_once_is_made_once_and_nobody_is_refused() -> Result<()> {
     let world = World::open().await?;
-    world.send(put("erp", &json!({}))).await?.is(201)?;
+    world.send(put("erp", &json!({}))).await?.with_status(201)?;
     for generation in [2, 3] {
         let rotate = || post("rotate", &json!({ "generation": generation }));
         for reply in at_once(&world, (0..AT_ONCE).map(|_| rotate())).await? {
-            assert_eq!(reply.is(200)?.body["secretGeneration"], generation);
+            assert_eq!(reply.with_status(200)?.body["secretGeneration"], generation);
         }
     }
     Ok(())

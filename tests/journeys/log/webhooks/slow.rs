@@ -32,7 +32,7 @@ async fn what_comes_while_a_receiver_hangs_reaches_the_others_and_the_journal_at
         let outcome = log.publish_beside(more).await.context(case)?;
         assert_eq!(outcome["failedDeliveries"], 1, "{case}");
         if !is_delivered {
-            assert_has(&outcome, json!({ "journalFiles": 1, "journaledEvents": 2 }));
+            assert_has(&outcome, &json!({ "journalFiles": 1, "journaledEvents": 2 }));
         }
         log.judge().await.context(case)?;
     }
@@ -49,9 +49,7 @@ async fn a_run_begins_no_request_that_may_last_until_its_end() -> Result<()> {
         pass(SLOW);
         Reaction::Status(200)
     });
-    // As template.yaml has it: 11 s are for the answer, 21 s for a request and what is written of it.
-    let deadline = log.deadline(TimeDelta::seconds(55))?;
-    invoke(&log.function(&log.client().await)?, Request::Tick, deadline).await?;
+    invoke(&log.function(&log.client().await)?, Request::Tick, log.deadline(TIMEOUT)?).await?;
     assert_eq!(log.receivers.messages(OTHER_PORT).len(), 1, "the second would last until 28 s");
     log.publish().await?;
     assert_eq!(log.receivers.events(OTHER_PORT).len(), 3);
