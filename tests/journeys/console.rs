@@ -203,7 +203,7 @@ async fn a_days_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         // Both tables.
         ("list?date=2026-10-01&status=CANCELLED", 2 * SHARDS),
     ] {
-        drop(world.recorder.take_operations());
+        world.forget();
         page(&world, wanted).await?;
         assert_eq!(world.recorder.take_operations(), vec!["Query"; reads], "{wanted}");
     }

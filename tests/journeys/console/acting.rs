@@ -65,7 +65,7 @@ pub(super) fn preview_of(name: &str, form: &str) -> Ask {
 
 /// Previews an action.
 pub(super) async fn preview(world: &World, name: &str, form: &str) -> Result<String> {
-    Ok(world.send(preview_of(name, form)).await?.with_status(200).with_context(|| name.to_owned())?.text)
+    Ok(world.answered(preview_of(name, form), 200).await?.text)
 }
 
 pub(super) async fn offered(world: &World, name: &str, form: &str) -> Result<Offered> {
@@ -82,9 +82,14 @@ pub(super) async fn offered_cancel(world: &World, ids: &[String]) -> Result<Offe
     offered(world, "cancel", &payments(ids)).await
 }
 
-/// Confirms an action with a request of its own.
-pub(super) async fn confirm(world: &World, request: &str, offered: &Offered) -> Result<Reply> {
+/// Confirms an action with a request of its own, whatever the reply.
+async fn try_to_confirm(world: &World, request: &str, offered: &Offered) -> Result<Reply> {
     world.send_named(world.functions(), request, offered.ask()).await
+}
+
+/// Confirms an action, whose outcome must be shown.
+pub(super) async fn confirm(world: &World, request: &str, offered: &Offered) -> Result<Reply> {
+    try_to_confirm(world, request, offered).await?.with_status(200)
 }
 
 /// Confirms an action with functions that fail at this point. Returns the reply, and the calls.
@@ -117,7 +122,7 @@ async fn status_of(world: &World, id: &str) -> Result<Value> {
 async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     let world = World::open().await?;
     let ids = mixed(&world).await?;
-    drop(world.recorder.take_operations());
+    world.forget();
     let shown = preview(&world, "cancel", &payments(&ids)).await?;
     let operations = world.recorder.take_operations();
     assert!(operations.iter().all(|operation| operation == "GetItem"), "a preview writes nothing: {operations:?}");
@@ -132,8 +137,8 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     assert_eq!(status_of(&world, &ids[0]).await?, "SCHEDULED");
 
     let offered = Offered::of(&shown)?;
-    drop(world.recorder.take_operations());
-    let done = confirm(&world, "first", &offered).await?.with_status(200)?;
+    world.forget();
+    let done = confirm(&world, "first", &offered).await?;
     let mut operations = world.recorder.take_operations();
     operations.retain(|operation| operation != "GetItem");
     // What the preview left as it is is not even tried.
@@ -151,8 +156,8 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("o:local-development"));
 
     // The same confirmation again, as a browser or an operator sends it.
-    drop(world.recorder.take_operations());
-    assert_eq!(confirm(&world, "second", &offered).await?.with_status(200)?.text, done.text);
+    world.forget();
+    assert_eq!(confirm(&world, "second", &offered).await?.text, done.text);
     assert_eq!(world.recorder.take_operations(), ["PutItem", "Query"]);
     assert_eq!(only_entry(&world).await?, entry);
     Ok(())
@@ -172,7 +177,7 @@ async fn what_changed_since_the_preview_is_said() -> Result<()> {
     claim(&world, pending, None).await?;
     damage(&world, damaged).await?;
     world.set_clock("2026-11-20T09:02:00Z")?;
-    confirm(&world, "first", &offered).await?.with_status(200)?;
+    confirm(&world, "first", &offered).await?;
     let wanted = format!(
         "{scheduled}: CANCELLED\n{cancelled}: CANCELLED already\n{pending}: not cancelled, it is PENDING\n\
          {damaged}: not cancelled, it cannot be read; the function's log says why"
@@ -189,8 +194,8 @@ async fn a_payment_can_be_cancelled_from_its_view() -> Result<()> {
     let world = World::open().await?;
     let [scheduled, cancelled, ..] = mixed(&world).await?;
     let start = Offered::of(&page(&world, &format!("payment?id={scheduled}")).await?)?;
-    let shown = world.send(start.ask()).await?.with_status(200)?;
-    confirm(&world, "do", &Offered::of(&shown.text)?).await?.with_status(200)?;
+    let shown = world.answered(start.ask(), 200).await?;
+    confirm(&world, "do", &Offered::of(&shown.text)?).await?;
     assert_eq!(status_of(&world, &scheduled).await?, "CANCELLED");
     for id in [scheduled, cancelled] {
         let view = page(&world, &format!("payment?id={id}")).await?;
@@ -225,7 +230,7 @@ async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> 
         if operations.iter().any(|operation| operation == "UpdateItem") {
             only_entry(&world).await.with_context(|| format!("nothing is done without an intent: {case}"))?;
         }
-        let repeat = confirm(&world, "second", &offered).await?.with_status(200).with_context(|| case.clone())?;
+        let repeat = confirm(&world, "second", &offered).await.with_context(|| case.clone())?;
         for id in &ids {
             assert_eq!(status_of(&world, id).await?, "CANCELLED", "{case}");
             let view = page(&world, &format!("payment?id={id}")).await?;
@@ -246,14 +251,14 @@ const NO_OUTCOME: CrashPoint = CrashPoint { call: 1, way: Way::lasting(Fate::Los
 async fn an_intent_without_an_outcome_is_shown_as_unknown() -> Result<()> {
     let world = World::open().await?;
     let id = rent(&world, "a").await?;
-    let offered = offered_cancel(&world, &[id.clone()]).await?;
+    let offered = offered_cancel(&world, std::slice::from_ref(&id)).await?;
     first_try(&world, NO_OUTCOME, &offered).await?.0.with_status(503)?;
     let view = page(&world, "audit").await?;
     assert!(view.contains("Unknown: it may have happened") && view.contains(&id), "{view}");
     // Too late to go on: a repeat shows what is known, and does nothing.
     world.set_clock("2026-11-20T09:15:01Z")?;
-    drop(world.recorder.take_operations());
-    let late = confirm(&world, "second", &offered).await?.with_status(200)?;
+    world.forget();
+    let late = confirm(&world, "second", &offered).await?;
     assert!(late.text.contains("Unknown: it may have happened"), "{late}");
     assert!(world.recorder.take_operations().iter().all(|operation| operation == "Query"));
     assert_eq!(status_of(&world, &id).await?, "SCHEDULED");
@@ -265,9 +270,9 @@ async fn a_confirmation_is_of_what_its_operator_saw_a_moment_ago() -> Result<()>
     let world = World::open().await?;
     let ids = [rent(&world, "a").await?, rent(&world, "b").await?];
     let first = offered_cancel(&world, &ids[..1]).await?;
-    confirm(&world, "first", &first).await?.with_status(200)?;
+    confirm(&world, "first", &first).await?;
     // Another payment under the same id, and another operator.
-    let other = confirm(&world, "second", &first.clone().with("payments", &ids[1])).await?;
+    let other = try_to_confirm(&world, "second", &first.clone().with("payments", &ids[1])).await?;
     for other in [other, world.send_as("operations", first.ask()).await?] {
         other.refused(422, "idempotency-key-reused")?;
     }
@@ -277,7 +282,7 @@ async fn a_confirmation_is_of_what_its_operator_saw_a_moment_ago() -> Result<()>
         [("2026-11-20T09:15:01Z", 400, 1), ("2026-11-20T08:59:54Z", 400, 1), ("2026-11-20T09:15:00Z", 200, 2)]
     {
         world.set_clock(at)?;
-        confirm(&world, at, &second).await?.with_status(status).context(at)?;
+        try_to_confirm(&world, at, &second).await?.with_status(status).context(at)?;
         assert_eq!(world.audit_trail().await?.len(), entries, "{at}");
     }
     Ok(())
@@ -290,8 +295,8 @@ async fn every_field_is_bounded_and_checked() -> Result<()> {
     let many: Vec<String> = (0..101).map(|n| format!("00000000-0000-5000-8000-{n:012}")).collect();
     let one = json!({ "step": "preview", "payments": id });
     let posted = |body: &Value| Ask::post("/console/actions/cancel").json(body);
-    world.send(posted(&one)).await?.with_status(200).context("a form can be JSON")?;
-    world.send(preview_of("cancel", &payments(&many[..100]))).await?.with_status(200)?;
+    world.answered(posted(&one), 200).await?;
+    world.answered(preview_of("cancel", &payments(&many[..100])), 200).await?;
     let (all, spaces, long) = (payments(&many), "+".repeat(8_001), "a".repeat(16 * 1024));
     let form = |form: &str| action("cancel", &form.replace("ID", &id));
     for (ask, status) in [
@@ -317,7 +322,7 @@ async fn every_field_is_bounded_and_checked() -> Result<()> {
         (action("destroy", "step=preview"), 404),
         (Ask::new(Method::POST, "/console/actions/cancel?step=preview").json(&one), 400),
     ] {
-        let reply = world.send(ask.clone()).await?.with_status(status).with_context(|| format!("{ask:?}"))?;
+        let reply = world.answered(ask.clone(), status).await?;
         assert_eq!(reply.header("x-frame-options"), Some("DENY"));
     }
     assert_eq!(world.audit_trail().await?, []);

@@ -52,7 +52,7 @@ async fn each_does_what_the_api_does_once() -> Result<()> {
         let before = state(&world).await?;
         let offered = offer(&world, name).await?;
         assert_eq!(state(&world).await?, before, "a preview changes nothing");
-        let done = confirm(&world, "first", &offered).await?.with_status(200).context(name)?;
+        let done = confirm(&world, "first", &offered).await?;
         let after = state(&world).await?;
         match name {
             "test-endpoint" => assert_eq!((before.test_at, after.test_at), (None, Some(world.now()))),
@@ -70,7 +70,7 @@ async fn each_does_what_the_api_does_once() -> Result<()> {
         assert!(page(&world, "audit").await?.contains(result));
         // Again, and later: nothing more happens.
         world.set_clock("2026-11-20T09:10:00Z")?;
-        assert_eq!(confirm(&world, "second", &offered).await?.with_status(200)?.text, done.text);
+        assert_eq!(confirm(&world, "second", &offered).await?.text, done.text);
         assert_eq!((state(&world).await?, only_entry(&world).await?), (after, entry));
     }
     Ok(())
@@ -93,14 +93,14 @@ async fn what_cannot_be_done_is_refused_and_nothing_changes() -> Result<()> {
         ("skip-event", "endpoint=shop", 400),
         ("skip-event", &format!("endpoint=shop&event={}", "a".repeat(201)), 400),
     ] {
-        world.send(preview_of(name, form)).await?.with_status(status).with_context(|| format!("{name}, {form}"))?;
+        world.answered(preview_of(name, form), status).await?;
     }
     let nothing = preview(&world, "skip-event", "endpoint=shop&event=another").await?;
     assert!(!nothing.contains("<form"), "{nothing}");
     assert_eq!(world.audit_trail().await?, []);
     // Confirmed all the same, or too late: the trail has it as refused.
     let skip = offer(&world, "skip-event").await?.with("event", "another");
-    let refused = confirm(&world, "first", &skip).await?.with_status(200)?;
+    let refused = confirm(&world, "first", &skip).await?;
     assert!(refused.text.contains("refused: The endpoint does not fail"), "{refused}");
     assert_eq!(state(&world).await?, before);
     assert!(audited(&only_entry(&world).await?).starts_with("refused: "));
@@ -128,7 +128,7 @@ async fn whatever_fails_it_is_in_the_trail_and_happens_at_most_once() -> Result<
             assert!(!has_acted || known.len() == 1, "nothing is done without an intent: {case}");
             // Later, so that a second effect would show.
             world.set_clock("2026-11-20T09:10:00Z")?;
-            let repeat = confirm(&world, "second", &offered).await?.with_status(200).with_context(|| case.clone())?;
+            let repeat = confirm(&world, "second", &offered).await.with_context(|| case.clone())?;
             let (after, entry) = (state(&world).await?, only_entry(&world).await.with_context(|| case.clone())?);
             match (name, &entry.outcome) {
                 ("skip-event", outcome) => {

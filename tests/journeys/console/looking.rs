@@ -50,7 +50,7 @@ async fn some_messages_of_a_queue_are_shown_as_text_and_stay() -> Result<()> {
 #[tokio::test]
 async fn the_queues_view_calls_nothing_of_dynamodb() -> Result<()> {
     let world = World::open().await?;
-    drop(world.recorder.take_operations());
+    world.forget();
     page(&world, "queues").await?;
     page(&world, "reports?from=2026-11-20").await?;
     assert_eq!(world.recorder.take_operations(), Vec::<String>::new());

@@ -75,7 +75,7 @@ async fn each_start_invokes_its_function_as_a_schedule_does() -> Result<()> {
         assert!(bank.contains(&format!("<form data-action=\"{name}\"")), "{name}: {bank}");
         let offered = offered(&world, name, form).await?;
         assert_eq!(started(&world), [], "a preview starts nothing");
-        let done = confirm(&world, "first", &offered).await?.with_status(200).context(name)?;
+        let done = confirm(&world, "first", &offered).await?;
         let input: Value = serde_json::from_str(input)?;
         assert_eq!(started(&world), [(function, input.clone())], "{name}");
         let entry = only_entry(&world).await?;
@@ -83,7 +83,7 @@ async fn each_start_invokes_its_function_as_a_schedule_does() -> Result<()> {
         assert_eq!((entry.intent.action.as_str(), &entry.intent.arguments), (name, &arguments));
         assert!(entry.outcome.is_some() && done.text.contains(audited(&entry)), "{entry:?}: {done}");
         // Again: nothing more happens.
-        let again = confirm(&world, "second", &offered).await?.with_status(200)?;
+        let again = confirm(&world, "second", &offered).await?;
         assert_eq!((again.text, started(&world)), (done.text, vec![]));
         // The function takes the input.
         let mut context = Context::default();
@@ -125,7 +125,7 @@ async fn nothing_is_started_or_sent_that_is_paused() -> Result<()> {
             assert!(shown.contains("Resume with Paused=none"), "{shown}");
             // The pause began after the preview.
             let offered = offered(&running, name, form).await?;
-            let done = confirm(&world, "first", &offered).await?.with_status(200)?;
+            let done = confirm(&world, "first", &offered).await?;
             assert!(done.text.contains("refused: "), "{pause}, {name}: {done}");
         }
         assert_eq!(started(&world), []);
@@ -154,7 +154,7 @@ async fn what_cannot_be_started_says_why() -> Result<()> {
         (&world, "move-dead-letters", "queue=dispatch-failures", "cannot be moved back"),
         (&world, "move-dead-letters", "queue=payments", "has to be one of"),
     ] {
-        let reply = world.send(preview_of(name, form)).await?.with_status(400)?;
+        let reply = world.answered(preview_of(name, form), 400).await?;
         assert!(reply.field("detail").contains(why), "{name}, {form}: {reply}");
     }
     assert_eq!((world.audit_trail().await?, started(&world)), (vec![], vec![]));
@@ -173,7 +173,7 @@ async fn dead_letters_go_back_to_where_they_came_from() -> Result<()> {
     assert_eq!(shown.matches("<form data-action=\"move-dead-letters\"").count(), 2, "{shown}");
     let offered = offered(&world, MOVE_RESULTS.0, MOVE_RESULTS.1).await?;
     assert_eq!(waiting(&world, &queues.results), 0, "a preview moves nothing");
-    let done = confirm(&world, "first", &offered).await?.with_status(200)?;
+    let done = confirm(&world, "first", &offered).await?;
     assert!(done.text.contains("the move has begun"), "{done}");
     assert_eq!((waiting(&world, &queues.results), waiting(&world, &queues.result_dead_letters)), (2, 0));
     queues.result_dead_letters.send("later", now)?;
@@ -280,8 +280,7 @@ async fn whatever_fails_the_intent_comes_first_and_it_happens_at_most_once() -> 
                 assert_eq!(first.status, 503, "{case}");
                 // Later, so that it cannot be under way any more.
                 world.set_clock("2026-11-20T09:10:00Z")?;
-                let repeat =
-                    confirm(&world, "second", &offered).await?.with_status(200).with_context(|| case.clone())?;
+                let repeat = confirm(&world, "second", &offered).await.with_context(|| case.clone())?;
                 let entry = only_entry(&world).await.with_context(|| case.clone())?;
                 // Only if the trail had no intent is the repeat the first.
                 assert_eq!(happened(&world), usize::from(known.is_empty()), "{case}");

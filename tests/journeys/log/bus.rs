@@ -65,7 +65,7 @@ async fn each_event_is_put_once_as_a_cloud_event() -> Result<()> {
     let log = Log::with_bus(&[]).await?;
     assert_eq!(log.accepted()?, Vec::<Value>::new());
     log.segment(25).await?;
-    drop(log.take_units());
+    log.forget();
     assert_bus(&log.wake().await?, [25, 0, 0, 0]);
     // Its place moves over the first ten events, and over the others.
     let moves = BTreeMap::from([(("UpdateItem".to_owned(), "payments-log".to_owned()), 2)]);
@@ -80,7 +80,7 @@ async fn each_event_is_put_once_as_a_cloud_event() -> Result<()> {
     assert_eq!(first, want);
     // Nothing is new, so nothing is put or written.
     log.publish().await?;
-    drop(log.take_units());
+    log.forget();
     log.publish().await?;
     assert!(log.take_write_units().is_empty());
     assert_eq!(log.accepted()?.len(), 25);
@@ -322,7 +322,7 @@ async fn a_bus_that_is_beyond_the_log_stands_still() -> Result<()> {
         LogPosition { epoch: end.epoch.next(log.now()), number: 1, offset: 0 },
     ] {
         ensure!(log.store().await.move_log_consumer(Bus::CONSUMER, Some(from), to).await?);
-        drop(log.outside.metrics.take());
+        log.forget();
         assert_fails(log.publish().await, "of the event bus payments; see docs/runbook.md");
         assert_eq!((log.accepted()?.len(), log.place(Bus::CONSUMER).await?), (2, Some(to)));
         let metrics = log.outside.metrics.take().concat();

@@ -50,7 +50,7 @@ async fn an_event_of_a_settlement_costs_less_than_a_sixth_of_a_unit_in_full_batc
             "settled" => settle(&log, &ids).await?,
             _ => {}
         }
-        drop(log.take_units());
+        log.forget();
         ensure!(log.count().await? == 1_000, "it is not one batch");
         costs.push((step, log.take_log_units()));
     }

@@ -14,7 +14,7 @@ async fn a_record_that_is_almost_dropped_marks_a_gap_before_it() -> Result<()> {
     let log = Log::open().await?;
     for (age, gaps) in [(23, 0), (24, 1)] {
         log.create(2).await?;
-        drop(log.outside.metrics.take());
+        log.forget();
         let made_at = log.now().saturating_add(-TimeDelta::hours(age));
         log.counting.lock().await.count_made_at(log.functions(), made_at).await?;
         assert_eq!(log.metric("LogGaps")?, gaps, "{age} hours");

@@ -17,13 +17,13 @@ impl Bank {
         Ok(bank)
     }
 
-    fn from_journal(&self) -> impl Fn(&mut Rebuild) + use<> {
+    fn of_journal(&self) -> impl Fn(&mut Rebuild) + use<> {
         let journal = Arc::new(PrefixStore::new(self.outside.reports.clone(), "journal"));
         move |rebuild| rebuild.source = Source::Journal(journal.clone())
     }
 
     async fn apply_journal(&self) -> Result<Applied> {
-        self.apply_with(self.from_journal()).await
+        self.apply_with(self.of_journal()).await
     }
 
     /// Deletes a file of the journal; `place` says which, of how many.
@@ -106,9 +106,9 @@ async fn a_file_that_the_journal_lacks_is_listed() -> Result<()> {
     bank.lose().await?;
     bank.delete_file(|files| files - 2).await?;
     assert_fails(bank.apply_journal().await, "give --accept-gaps");
-    let from_journal = bank.from_journal();
+    let of_journal = bank.of_journal();
     let accepted = |rebuild: &mut Rebuild| {
-        from_journal(rebuild);
+        of_journal(rebuild);
         rebuild.accepts_gaps = true;
     };
     bank.apply_with(accepted).await?.found([(Finding::Gap, 2)])?;

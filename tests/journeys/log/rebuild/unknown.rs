@@ -151,7 +151,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         // An operator's action leaves its intent and its outcome.
         let action = "5f1c1f6e-4f0e-5a37-9d0e-0a3f6b7c8d9e";
         let cancel = json!({ "step": "do", "payments": bank.id("e"), "at": now.to_string(), "id": action });
-        bank.send(Ask::post("/console/actions/cancel").json(&cancel)).await?.with_status(200)?;
+        bank.answered(Ask::post("/console/actions/cancel").json(&cancel), 200).await?;
     }
     Ok(())
 }

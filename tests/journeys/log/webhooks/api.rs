@@ -6,16 +6,16 @@ use super::*;
 async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_can_be_repeated() -> Result<()> {
     let log = Log::with(&[2]).await?;
     let on = put("erp", &json!({ "types": ["payment.scheduled"] }));
-    let created = log.send(on.clone()).await?.with_status(201)?;
+    let created = log.answered(on.clone(), 201).await?;
     assert_eq!(created.header("location"), Some(path("erp").as_str()));
     assert_has(&created.body, &json!({ "cursor": "3622140.2.0", "segmentsBehind": 0 }));
     log.set_clock("2026-11-20T10:00:00Z")?;
-    assert_eq!(log.send(on.clone()).await?.with_status(200)?.body, created.body, "the same PUT changes nothing");
+    assert_eq!(log.answered(on.clone(), 200).await?.body, created.body, "the same PUT changes nothing");
     // It begins at the end of the log, so what was before is only there by a replay.
     log.publish().await?;
     assert!(log.received().is_empty());
     for _ in 0..2 {
-        let replay = log.send(post("replay", &json!({ "cursor": "1.1.0" }))).await?.with_status(200)?;
+        let replay = log.answered(post("replay", &json!({ "cursor": "1.1.0" })), 200).await?;
         assert_eq!(replay.body["segmentsBehind"], 1, "{replay}");
     }
     log.publish_all().await?;
@@ -23,7 +23,7 @@ async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_ca
     let off = log.send(put("erp", &json!({ "types": ["payment.scheduled"], "enabled": false }))).await?;
     assert_has(&off.body, &json!({ "status": "disabled", "disabledBy": "operator" }));
     log.segment(1).await?;
-    log.send(ask_test()).await?.with_status(202)?;
+    log.answered(ask_test(), 202).await?;
     log.publish().await?;
     let last = log.messages().pop().context("no test")?;
     assert_eq!(types(&last.events), ["webhook.test"]);
@@ -37,7 +37,7 @@ async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_ca
     assert_eq!(log.received().iter().filter(|event| event["paymentId"].is_string()).count(), 3);
     // Secrets.
     for _ in 0..2 {
-        let rotated = log.send(post("rotate", &json!({ "generation": 2 }))).await?.with_status(200)?;
+        let rotated = log.answered(post("rotate", &json!({ "generation": 2 })), 200).await?;
         assert_eq!(rotated.body["secretGeneration"], 2, "{rotated}");
     }
     let secrets = log.get(&format!("{}/secret", path("erp"))).await?.body["secrets"].clone();
@@ -45,7 +45,7 @@ async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_ca
     assert_ne!(secrets[0]["secret"], secrets[1]["secret"]);
     log.refused(post("rotate", &json!({ "generation": 4 })), 409, "wrong-generation").await?;
     // Gone, with all that is known of it: another one of its name begins anew.
-    log.send(delete("erp")).await?.with_status(200)?;
+    log.answered(delete("erp"), 200).await?;
     log.refused(delete("erp"), 404, "no-such-endpoint").await?;
     assert_eq!(log.send(on).await?.body["secretGeneration"], 1);
     Ok(())
@@ -98,10 +98,10 @@ async fn a_body_that_is_too_long_is_rejected_and_so_are_more_endpoints_than_ther
         world.refused(ask, 413, "body-too-large").await?;
     }
     for n in 0..payments_store::MAX_ENDPOINTS {
-        world.send(put(&format!("e{n}"), &json!({}))).await?.with_status(201)?;
+        world.answered(put(&format!("e{n}"), &json!({})), 201).await?;
     }
     world.refused(put("erp", &json!({})), 409, "too-many-endpoints").await?;
-    world.send(put("e0", &json!({}))).await?.with_status(200)?;
+    world.answered(put("e0", &json!({})), 200).await?;
     Ok(())
 }
 
@@ -109,7 +109,7 @@ async fn a_body_that_is_too_long_is_rejected_and_so_are_more_endpoints_than_ther
 async fn a_test_takes_no_fields() -> Result<()> {
     let log = Log::with_endpoint(&[]).await?;
     for ask in [ask_test(), ask_test().text("{}")] {
-        log.send(ask).await?.with_status(202)?;
+        log.answered(ask, 202).await?;
     }
     for (ask, status, problem) in [
         (ask_test().text(r#"{"eventId":"a"}"#), 400, "invalid-shape"),
@@ -140,7 +140,7 @@ async fn what_this_version_does_not_know_stays() -> Result<()> {
         (post("replay", &json!({ "cursor": "1.1.0" })), 200),
         (ask_test(), 202),
     ] {
-        log.send(ask).await?.with_status(status)?;
+        log.answered(ask, status).await?;
     }
     log.publish().await?;
     for (table, key) in items {

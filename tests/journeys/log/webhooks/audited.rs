@@ -68,7 +68,7 @@ async fn every_change_of_an_endpoint_and_each_look_at_its_secret_is_in_the_audit
 #[tokio::test]
 async fn a_rotation_whose_first_answer_is_lost_is_done() -> Result<()> {
     let world = World::open().await?;
-    world.send(put("erp", &json!({}))).await?.with_status(201)?;
+    world.answered(put("erp", &json!({})), 201).await?;
     let tries = AtomicUsize::new(0);
     let lossy = Recorder::with_fate(move |call| {
         let is_first = call.operation == "UpdateItem" && tries.fetch_add(1, Ordering::Relaxed) == 0;

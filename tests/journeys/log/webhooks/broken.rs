@@ -3,7 +3,7 @@
 use super::*;
 
 async fn ids(log: &Log) -> Result<Value> {
-    let listed = log.send(Ask::get("/webhook-endpoints")).await?.with_status(200)?;
+    let listed = log.answered(Ask::get("/webhook-endpoints"), 200).await?;
     Ok(listed.body["endpoints"].as_array().context("no list")?.iter().map(|endpoint| endpoint["id"].clone()).collect())
 }
 
@@ -18,8 +18,8 @@ async fn an_endpoint_that_cannot_be_read_keeps_nobody_from_the_others() -> Resul
         log.judge().await?;
         assert_eq!(ids(&log).await?, json!(["erp"]));
         // The others can be changed, and it can be deleted.
-        log.send(put("erp", &json!({ "description": "new" }))).await?.with_status(200)?;
-        assert_eq!(log.send(delete("other")).await?.with_status(200)?.body, json!({ "id": "other" }));
+        log.answered(put("erp", &json!({ "description": "new" })), 200).await?;
+        assert_eq!(log.answered(delete("other"), 200).await?.body, json!({ "id": "other" }));
         log.refused(delete("other"), 404, "no-such-endpoint").await?;
         assert_has(&log.publish().await?, &json!({ "webhooksUnreadable": 0, "webhookSegmentsBehind": 0 }));
     }
@@ -49,7 +49,7 @@ async fn a_put_repairs_an_endpoint_that_cannot_be_read() -> Result<()> {
         }
         log.publish().await?;
         assert!(log.received().is_empty());
-        assert_eq!(log.send(put("erp", &json!({}))).await?.with_status(200)?.field("status"), "enabled");
+        assert_eq!(log.answered(put("erp", &json!({})), 200).await?.field("status"), "enabled");
         log.publish_all().await?;
     }
     Ok(())
@@ -62,7 +62,7 @@ async fn the_longest_url_is_never_kept_in_a_longer_form() -> Result<()> {
     for (start, status) in [("https://hooks.shop.co.uk?", 201), ("http://127.0.0.1:7001?", 200)] {
         let url = format!("{start}{}", "a".repeat(2_048 - start.len()));
         log.refused(put("other", &json!({ "url": url })), 422, "invalid-url").await?;
-        let shorter = log.send(put("other", &json!({ "url": url[..2_047] }))).await?.with_status(status)?;
+        let shorter = log.answered(put("other", &json!({ "url": url[..2_047] })), status).await?;
         assert_eq!(shorter.field("url").len(), 2_048);
         assert_eq!(ids(&log).await?, json!(["erp", "other"]));
     }
@@ -76,7 +76,7 @@ async fn a_run_that_fails_for_one_endpoint_still_says_how_the_others_are() -> Re
     let beyond = LogPosition { number: 99, ..log.end().await? };
     log.endpoint_from("beyond", &at_port(OTHER_PORT)?, beyond).await?;
     log.answer(PORT, 410);
-    drop(log.outside.metrics.take());
+    log.forget();
     assert_fails(log.publish().await, "beyond");
     let metrics = log.outside.metrics.take().concat();
     for metric in [r#""FailedDeliveries":1"#, r#""WebhooksDisabled":1"#, r#""WebhookSegmentsBehind":"#] {

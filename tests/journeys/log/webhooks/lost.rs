@@ -19,10 +19,10 @@ async fn lose_log(log: &Log) -> Result<()> {
 async fn after_loss() -> Result<Log> {
     let log = Log::with_endpoint(&[]).await?;
     log.endpoint("off", OTHER_PORT).await?;
-    log.send(post("rotate", &json!({ "generation": 2 }))).await?.with_status(200)?;
+    log.answered(post("rotate", &json!({ "generation": 2 })), 200).await?;
     log.segment(2).await?;
     log.publish_all().await?;
-    log.send(put("off", &json!({ "url": url(OTHER_PORT), "enabled": false }))).await?.with_status(200)?;
+    log.answered(put("off", &json!({ "url": url(OTHER_PORT), "enabled": false })), 200).await?;
     lose_log(&log).await?;
     Ok(log)
 }
@@ -91,7 +91,7 @@ async fn a_place_without_an_endpoint_gets_nothing_and_a_new_one_of_its_name_begi
     assert_has(&log.publish().await?, &json!({ "webhooksUnreadable": 1, "webhookSegmentsBehind": 1 }));
     assert_eq!(log.messages().len(), sent);
     log.refused(Ask::get(&path("erp")), 404, "no-such-endpoint").await?;
-    let created = log.send(put("erp", &json!({}))).await?.with_status(201)?.body;
+    let created = log.answered(put("erp", &json!({})), 201).await?.body;
     assert_has(&created, &json!({ "status": "enabled", "secretGeneration": 1 }));
     assert_eq!(log.seen().await?, created, "nothing is left of the one before");
     Ok(())
@@ -105,7 +105,7 @@ async fn what_an_operator_switches_off_stays_off_whatever_its_place_says() -> Re
     log.publish().await?;
     assert_eq!(log.seen().await?["disabledBy"], "gone");
     for _ in 0..2 {
-        let off = log.send(put("erp", &json!({ "enabled": false }))).await?.with_status(200)?;
+        let off = log.answered(put("erp", &json!({ "enabled": false })), 200).await?;
         assert_eq!(off.field("disabledBy"), "operator", "{off}");
     }
     log.lose_place().await?;

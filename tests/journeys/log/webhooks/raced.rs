@@ -26,7 +26,7 @@ async fn at_once(world: &World, asks: impl IntoIterator<Item = Ask>) -> Result<V
 /// Puts new endpoints, each of which must have this status.
 async fn put_new(world: &World, name: &str, count: usize, status: i64) -> Result<()> {
     for n in 0..count {
-        world.send(put(&format!("{name}{n}"), &json!({}))).await?.with_status(status)?;
+        world.answered(put(&format!("{name}{n}"), &json!({})), status).await?;
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ async fn endpoints_that_are_deleted_make_room() -> Result<()> {
 #[tokio::test]
 async fn the_same_rotation_at_once_is_made_once_and_nobody_is_refused() -> Result<()> {
     let world = World::open().await?;
-    world.send(put("erp", &json!({}))).await?.with_status(201)?;
+    world.answered(put("erp", &json!({})), 201).await?;
     for generation in [2, 3] {
         let rotate = || post("rotate", &json!({ "generation": generation }));
         for reply in at_once(&world, (0..AT_ONCE).map(|_| rotate())).await? {

@@ -17,7 +17,7 @@ const TICK: i64 = 250;
 #[tokio::test]
 async fn a_new_segment_brings_events_and_no_file_of_the_journal() -> Result<()> {
     let log = Log::with_endpoint(&[3]).await?;
-    drop(log.outside.metrics.take());
+    log.forget();
     let woken = serde_json::from_value(json!({ "Records": [{ "eventName": "INSERT" }] }))?;
     let outcome = invoke(&log.function(&log.client().await)?, woken, NO_DEADLINE).await?;
     assert_has(&outcome, &json!({ "journalFiles": 0, "deliveredEvents": 3 }));
