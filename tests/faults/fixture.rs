@@ -19,7 +19,7 @@ use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSett
 use payments_lab::facts::intent::{Amendment, Intent};
 use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_machine::triggers::{aggregator_settings, dispatch_settings};
-use payments_machine::{Environment, Function, Handlers as _, Queues};
+use payments_machine::{Environment, Function, Handlers as _, Queues, Time};
 use payments_model::PaymentId;
 use payments_queue::Queue;
 use payments_sqs::SqsQueue;
@@ -29,9 +29,10 @@ use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::{Value, json};
 
 use crate::fault_injector::FaultInjector;
-use crate::staleness::Staleness;
-use crate::time::Time;
 use crate::transaction_service;
+
+/// When every test begins: a Friday morning in winter, when London's clocks show UTC.
+const MORNING: &str = "2026-11-20T09:00:00Z";
 
 /// The timeout of a sweep, unless a test says otherwise.
 pub(crate) const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(290);
@@ -85,12 +86,11 @@ impl Fixture {
     }
 
     async fn of(world: World, shards: u16) -> Result<Self> {
-        let time = Time::morning()?;
+        let time = Time::at(MORNING.parse()?);
         let stream = stream_of(&world).await?;
-        let staleness = Staleness::of(stream.clone(), world.environment.tables.clone(), time.clone()).await?;
         let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::empty();
         let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
-        let faults = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
+        let faults = FaultInjector::new(&world, &time, &requests)?;
         let metrics = Metrics::captured();
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
         let environment = Environment { shards, ..world.environment.clone() };
@@ -322,7 +322,7 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
     let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
     let config = world.client().await.config().to_builder();
     let config = config
-        .http_client(faults.interceptor())
+        .http_client(faults.layers())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries.clone())
         .retry_partition(RetryPartition::new(format!("fixture-{quota}")))
@@ -331,7 +331,7 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))
         .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .http_client(faults.interceptor())
+        .http_client(faults.layers())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries)
         .retry_partition(RetryPartition::new(format!("fixture-sqs-{quota}")))

@@ -1,6 +1,7 @@
 //! The event bus gets every event of the log at least once, whatever it rejects, ends a run, or runs beside it.
 
-use payments_machine::interceptor::{Fate, Interceptor, client_over};
+use payments_machine::layers::client_over;
+use payments_machine::{Fate, Layers};
 use payments_restore::begin;
 use payments_store::segment_of;
 use payments_tests::{CrashPoints, Way};
@@ -213,7 +214,7 @@ async fn of_two_runs_in_lockstep_one_ends_at_its_first_move() -> Result<()> {
     let both_move = Arc::new(Barrier::new(2));
     let run = async || {
         let (both_move, moves) = (Arc::clone(&both_move), Arc::new(AtomicUsize::new(0)));
-        let interceptor = Interceptor::over(log.recorder.clone(), move |call, next| {
+        let layers = Layers::over(log.recorder.clone()).with_fn(move |call, next| {
             let waits = call.operation == "UpdateItem" && moves.fetch_add(1, Ordering::Relaxed) == 0;
             let both_move = Arc::clone(&both_move);
             async move {
@@ -227,7 +228,7 @@ async fn of_two_runs_in_lockstep_one_ends_at_its_first_move() -> Result<()> {
                 moved
             }
         });
-        let function = log.function(&client_over(&log.client().await, interceptor))?;
+        let function = log.function(&client_over(&log.client().await, layers))?;
         invoke(&function, Request::Woken, NO_DEADLINE).await
     };
     let (one, other) = tokio::try_join!(run(), run())?;
@@ -323,7 +324,7 @@ async fn a_bus_that_is_beyond_the_log_stands_still() -> Result<()> {
     ] {
         ensure!(log.store().await.move_log_consumer(Bus::CONSUMER, Some(from), to).await?);
         log.forget();
-        assert_fails(log.publish().await, "of the event bus payments; see docs/runbook.md");
+        assert_fails(log.publish().await, "of the event bus payments; see docs/restore.md");
         assert_eq!((log.accepted()?.len(), log.place(Bus::CONSUMER).await?), (2, Some(to)));
         let metrics = log.outside.metrics.take().concat();
         assert!(metrics.contains("\"BusSegmentsBehind\":1"), "{metrics}");

@@ -140,7 +140,7 @@ async fn the_log_takes_no_changes_of_another_stream() -> Result<()> {
     let log = Log::with(&[1]).await?;
     log.set_head("SET #source = :value", text("none")).await?;
     log.create(1).await?;
-    assert_fails(log.count().await, "docs/runbook.md, A new epoch of the log");
+    assert_fails(log.count().await, "docs/restore.md, A new epoch of the log");
     assert_eq!(log.end().await?, "3622140.2.0".parse()?);
     Ok(())
 }

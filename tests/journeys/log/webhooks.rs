@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use http::Method;
 use payments_boot::Clock;
-use payments_machine::interceptor::{Call, Fate, Interceptor, client_over};
+use payments_machine::layers::client_over;
+use payments_machine::{Call, Fate, Layers};
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_store::{EndpointChoice, WebhookState};
@@ -236,7 +237,7 @@ struct InTime {
 impl InTime {
     /// The function over calls that each wait for so long.
     async fn over(log: &Log, wait: impl Fn(&Call) -> Duration + Send + Sync + 'static) -> Result<Self> {
-        let interceptor = Interceptor::over(log.recorder.clone(), move |call, next| {
+        let layers = Layers::over(log.recorder.clone()).with_fn(move |call, next| {
             let time = wait(&call);
             async move {
                 if !time.is_zero() {
@@ -245,7 +246,7 @@ impl InTime {
                 next.send(call).await
             }
         });
-        let client = client_over(&log.client().await, interceptor);
+        let client = client_over(&log.client().await, layers);
         let client = with_role(&client, Function::Publish, &log.environment.tables)?;
         let (begin, origin) = (log.now().as_chrono(), Instant::now());
         let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();

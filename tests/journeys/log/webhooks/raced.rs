@@ -11,11 +11,11 @@ const AT_ONCE: usize = 16;
 
 /// Sends requests at once: each lets the others go on before each of its calls.
 async fn at_once(world: &World, asks: impl IntoIterator<Item = Ask>) -> Result<Vec<Reply>> {
-    let interceptor = Interceptor::over(world.recorder.clone(), |call, next| async move {
+    let layers = Layers::over(world.recorder.clone()).with_fn(|call, next| async move {
         yield_now().await;
         next.send(call).await
     });
-    let functions = world.functions_in(&world.dependencies(client_over(&world.client().await, interceptor)))?;
+    let functions = world.functions_in(&world.dependencies(client_over(&world.client().await, layers)))?;
     let sent = asks.into_iter().enumerate().map(|(n, ask)| {
         let (functions, id) = (&functions, format!("request-{n}"));
         async move { world.send_named(functions, &id, ask).await }
