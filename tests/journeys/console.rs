@@ -30,6 +30,10 @@ const HOSTILE: [&str; 12] = [
     "&lt;script&gt;window.pwned=1&lt;/script&gt;",
 ];
 
+/// What a page has that shows such a text as markup.
+const MARKUP: [&str; 8] =
+    ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"];
+
 fn payment(scheduled_for: &str) -> Value {
     json!({ "payeeAccountId": "shop", "amountMinor": 1_234_567, "currency": "EUR", "scheduledFor": scheduled_for })
 }
@@ -45,6 +49,55 @@ async fn page(world: &World, wanted: &str) -> Result<String> {
     Ok(reply.text)
 }
 
+/// Each view must answer with this status.
+async fn assert_statuses(world: &World, wanted: &[(&str, i64)]) -> Result<()> {
+    for (wanted, status) in wanted {
+        view(world, wanted).await?.with_status(*status).with_context(|| (*wanted).to_owned())?;
+    }
+    Ok(())
+}
+
+/// A page must show hostile texts as text.
+fn assert_plain(page: &str, case: &str) {
+    for markup in MARKUP {
+        assert!(!page.contains(markup), "{case}: {markup}");
+    }
+}
+
+/// The views to which a page has links.
+fn links(page: &str) -> impl Iterator<Item = String> {
+    let links = page.split("href=\"#").skip(1).filter_map(|link| link.split('"').next());
+    links.map(|link| link.replace("&amp;", "&"))
+}
+
+/// The pages of a view: each has a link with `more` to the next one.
+async fn pages(world: &World, first: &str, more: &str) -> Result<Vec<String>> {
+    let (mut pages, mut next) = (Vec::new(), Some(first.to_owned()));
+    while let Some(wanted) = next {
+        let page = page(world, &wanted).await?;
+        next = links(&page).find(|link| link.contains(more));
+        pages.push(page);
+        ensure!(pages.len() < 20, "{first} does not end");
+    }
+    Ok(pages)
+}
+
+/// Creates a payment of a tenant, which is due on 1 December. Returns its id.
+async fn rent(world: &World, key: &str) -> Result<String> {
+    world.create("tenant", key, &payment("2026-12-01")).await
+}
+
+/// Claims a payment when it is due, and settles it if there is a settlement.
+async fn claim(world: &World, id: &str, settlement: Option<Settlement>) -> Result<()> {
+    let events = [Event::Sweep].into_iter().chain(settlement.map(Event::Settle)).collect();
+    move_on(world, id.parse()?, events, "2026-12-01T10:00:00Z").await
+}
+
+/// Damages a payment's details so that they cannot be read.
+async fn damage(world: &World, id: &str) -> Result<()> {
+    world.update_details(id, "REMOVE currency", &[]).await
+}
+
 /// The attributes of an authorizer whose token has these claims.
 fn token(claims: &Value) -> Value {
     json!({ "jwt": { "claims": claims, "scopes": null } })
@@ -53,10 +106,8 @@ fn token(claims: &Value) -> Value {
 #[tokio::test]
 async fn a_payment_is_found_by_each_of_its_names() -> Result<()> {
     let world = World::open().await?;
-    let id = world.create("tenant", "rent-1", &payment("2026-12-01")).await?;
-    let payment_id: PaymentId = id.parse()?;
-    let processed = Settlement::Processed("TX-77".parse()?);
-    move_on(&world, payment_id, vec![Event::Sweep, Event::Settle(processed)], "2026-12-01T10:00:00Z").await?;
+    let id = rent(&world, "rent-1").await?;
+    claim(&world, &id, Some(Settlement::Processed("TX-77".parse()?))).await?;
     for wanted in [
         format!("payment?id={id}"),
         format!("find?text={id}"),
@@ -73,7 +124,7 @@ async fn a_payment_is_found_by_each_of_its_names() -> Result<()> {
         let text = page(&world, wanted).await?;
         assert!(text.contains("Nothing was found"), "{wanted}: {text}");
     }
-    for (wanted, status) in [
+    let wrong = [
         ("payment?id=1", 400),
         ("payment", 400),
         ("payment?id=00000000-0000-5000-8000-000000000000", 404),
@@ -83,28 +134,21 @@ async fn a_payment_is_found_by_each_of_its_names() -> Result<()> {
         ("list?date=2026-12-01&status=PENDING&cursor=x", 400),
         ("day?other=1", 400),
         ("unknown", 404),
-    ] {
-        assert_eq!(view(&world, wanted).await?.status, status, "{wanted}");
-    }
-    Ok(())
+    ];
+    assert_statuses(&world, &wrong).await
 }
 
 #[tokio::test]
 async fn a_payment_whose_details_are_lost_or_damaged_is_shown_from_its_head() -> Result<()> {
     let world = World::open().await?;
-    for (key, is_lost) in [("lost", true), ("damaged", false)] {
-        let id = world.create("tenant", key, &payment("2026-12-01")).await?;
-        let (client, table) = (world.client().await, world.environment.tables.history.clone());
-        let details = details_key(&id);
-        if is_lost {
-            client.delete_item().table_name(table).set_key(Some(details)).send().await?;
-        } else {
-            let damage = client.update_item().table_name(table).set_key(Some(details));
-            damage.update_expression("REMOVE currency").send().await?;
+    for key in ["lost", "damaged"] {
+        let id = rent(&world, key).await?;
+        match key {
+            "lost" => world.delete(&world.environment.tables.history, &details_key(&id)).await?,
+            _ => damage(&world, &id).await?,
         }
         let list = page(&world, "list?date=2026-12-01&status=SCHEDULED").await?;
-        let mut links = list.split("href=\"#").skip(1).filter_map(|link| link.split('"').next());
-        let link = links.find(|link| link.contains(&id)).context("a link")?.replace("&amp;", "&");
+        let link = links(&list).find(|link| link.contains(&id)).context("a link")?;
         let shown = page(&world, &link).await?;
         assert!(shown.contains("SCHEDULED") && shown.contains("are missing or cannot be read"), "{key}: {shown}");
     }
@@ -123,15 +167,13 @@ async fn what_clients_choose_is_shown_as_text() -> Result<()> {
         body["reference"] = json!(format!("rent {n} - (paid) + ? :"));
         let claims = json!({ "client_id": text, "scope": "payments/write", "custom:accounts": "tenant" });
         let created = world.send_authorized(&token(&claims), Ask::create("tenant", &own_key, &body)).await?;
-        ensure!(created.status == 201, "{text}: {created}");
+        let created = created.with_status(201).with_context(|| text.to_string())?;
         let id = created.field("paymentId");
         let shown = page(&world, &format!("payment?id={id}")).await?;
         let account: AccountId = "tenant".parse()?;
         let key = own_key.parse()?;
         assert_eq!(PaymentId::derive(&account, &key).to_string(), id);
-        for raw in ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"] {
-            assert!(!shown.contains(raw), "{text}: {raw}");
-        }
+        assert_plain(&shown, text);
         let found = page(&world, &format!("find?{}", form(&[("account", "tenant"), ("key", &own_key)]))).await?;
         assert_eq!(found, shown);
         // Nothing that a request holds is shown raw either.
@@ -149,13 +191,11 @@ async fn hostile_endpoints_are_shown_as_text() -> Result<()> {
     for (n, text) in HOSTILE.iter().enumerate() {
         let body = json!({ "url": "https://receiver.example.com/hook", "description": text });
         let put = world.send(Ask::new(Method::PUT, &format!("/webhook-endpoints/end-{n}")).json(&body)).await?;
-        ensure!(put.status == 201, "{text}: {put}");
+        put.with_status(201).with_context(|| text.to_string())?;
     }
     let shown = page(&world, "endpoints").await?;
     assert_eq!(shown.matches("https://receiver.example.com/hook").count(), HOSTILE.len());
-    for raw in ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"] {
-        assert!(!shown.contains(raw), "{raw}");
-    }
+    assert_plain(&shown, "endpoints");
     Ok(())
 }
 

@@ -1,20 +1,30 @@
 //! The log: each version of a payment is one event, in the order of the versions, and its readers miss nothing.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+use aws_sdk_dynamodb::Client;
 use chrono::TimeDelta;
-use payments_store::{LOG_KEPT_FOR, LogEntry, LogHead, LogPosition, LogRead};
-use payments_tests::given::{ACCOUNT, HORIZON_DAYS, prepare};
-use payments_tests::tables::{number, text};
-use payments_tests::{Ask, World};
+use lambda_runtime::LambdaEvent;
+use payments_bank::Dependencies;
+use payments_lab::laws::journal::journaled;
+use payments_restore::{Restored, finish};
+use payments_store::{LOG_KEPT_FOR, LogEntry, LogHead, LogPage, LogPosition, LogRead, Store};
+use payments_tests::tables::{NO_DEADLINE, context, key, number, text};
+use payments_tests::{Ask, Bus, Counting, Receivers, World, assert_fails, assert_has, with_role};
+use publish::{Publish, Request, Webhooks};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 mod between;
 mod bus;
 mod cost;
 mod gaps;
 mod journal;
+mod reading;
 mod rebuild;
 mod restore;
 mod webhooks;
@@ -22,219 +32,245 @@ mod webhooks;
 /// So many segments are read at once.
 const SEGMENTS: u8 = 3;
 
-async fn head(world: &World) -> Result<LogHead> {
-    world.store().await.log_head().await?.context("nothing was ever logged")
+/// The partition of the log's segments on the day of these tests.
+const PARTITION: &str = "LOG#3622140";
+
+/// A world whose changes are counted, and so logged, when a test says so; and what reads the log.
+struct Log {
+    world: World,
+    counting: Mutex<Counting>,
+    created: AtomicUsize,
+    receivers: Receivers,
+    bus: Option<Arc<Bus>>,
 }
 
-async fn read(world: &World, after: LogPosition, limit: usize) -> Result<LogRead> {
-    let now = world.now();
-    Ok(world.store().await.log_page(&head(world).await?, after, limit, SEGMENTS, now).await?)
+impl Deref for Log {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
 }
 
-/// The whole log, page by page.
-async fn all(world: &World, limit: usize) -> Result<Vec<LogEntry>> {
-    let (mut after, mut entries) = (head(world).await?.start(world.now()), Vec::new());
-    loop {
-        let LogRead::Page(page) = read(world, after, limit).await? else { anyhow::bail!("no page after {after}") };
+/// The account of a payment.
+fn account(n: usize) -> String {
+    format!("payer-{}", n * 7919 % 997)
+}
+
+fn payment(n: usize) -> Value {
+    json!({
+        "accountId": account(n), "idempotencyKey": format!("{n}"), "payeeAccountId": format!("shop-{}", n * 31 % 89),
+        "amountMinor": 1 + n * 7907 % 100_003, "currency": "GBP", "scheduledFor": format!("2026-12-{:02}", 1 + n % 3),
+    })
+}
+
+/// Runs `publish`. Returns its outcome.
+async fn invoke(function: &Publish, request: Request, deadline: u64) -> Result<Value> {
+    let outcome = function.handle(LambdaEvent::new(request, context(deadline))).await;
+    Ok(serde_json::to_value(outcome.map_err(anyhow::Error::from_boxed)?)?)
+}
+
+impl Log {
+    /// Opens a world in which nothing was ever logged.
+    async fn open() -> Result<Self> {
+        Self::of(World::open().await?).await
+    }
+
+    async fn of(world: World) -> Result<Self> {
+        let counting = Mutex::new(Counting::of(&world).await?);
+        Ok(Self { world, counting, created: AtomicUsize::default(), receivers: Receivers::default(), bus: None })
+    }
+
+    /// Opens a world whose log has segments of so many new payments.
+    async fn with(segments: &[usize]) -> Result<Self> {
+        let log = Self::open().await?;
+        log.segments(segments).await?;
+        Ok(log)
+    }
+
+    async fn segments(&self, segments: &[usize]) -> Result<()> {
+        for payments in segments {
+            self.segment(*payments).await?;
+        }
+        Ok(())
+    }
+
+    /// Creates so many more payments.
+    async fn create(&self, payments: usize) -> Result<()> {
+        let from = self.created.fetch_add(payments, Ordering::Relaxed);
+        self.send_creates(from..from + payments).await
+    }
+
+    /// Sends the requests of these payments, whether they were sent before or not.
+    async fn send_creates(&self, numbers: Range<usize>) -> Result<()> {
+        self.create_all(numbers.map(payment)).await.map(drop)
+    }
+
+    /// Counts and logs what happened. Returns the number of changes.
+    async fn count(&self) -> Result<usize> {
+        self.counting.lock().await.count(self.functions()).await
+    }
+
+    /// Creates payments, and counts them: one segment.
+    async fn segment(&self, payments: usize) -> Result<()> {
+        self.create(payments).await?;
+        self.count().await.map(drop)
+    }
+
+    /// Lets more time pass than the log keeps its segments, in which nothing happens.
+    fn expire(&self) -> Result<()> {
+        assert!(LOG_KEPT_FOR > TimeDelta::days(34));
+        self.set_clock("2026-12-27T09:00:00Z")
+    }
+
+    /// Creates and counts a payment after [`expire`](Self::expire).
+    async fn late_segment(&self) -> Result<()> {
+        let late =
+            json!({ "payeeAccountId": "shop", "amountMinor": 1, "currency": "GBP", "scheduledFor": "2026-12-31" });
+        self.world.create("late", "late", &late).await?;
+        self.count().await.map(drop)
+    }
+
+    /// Lets some time pass.
+    fn pass(&self, time: TimeDelta) -> Result<()> {
+        self.set_clock(&self.now().saturating_add(time).to_string())
+    }
+
+    /// A deadline after so much time.
+    fn deadline(&self, time: TimeDelta) -> Result<u64> {
+        Ok(u64::try_from(self.now().saturating_add(time).as_chrono().timestamp_millis())?)
+    }
+
+    async fn head(&self) -> Result<LogHead> {
+        self.store().await.log_head().await?.context("nothing was ever logged")
+    }
+
+    async fn start(&self) -> Result<LogPosition> {
+        Ok(self.head().await?.start(self.now()))
+    }
+
+    async fn end(&self) -> Result<LogPosition> {
+        Ok(self.head().await?.end())
+    }
+
+    async fn read(&self, after: LogPosition, limit: usize) -> Result<LogRead> {
+        Ok(self.store().await.log_page(&self.head().await?, after, limit, SEGMENTS, self.now()).await?)
+    }
+
+    async fn page(&self, after: LogPosition, limit: usize) -> Result<LogPage> {
+        let LogRead::Page(page) = self.read(after, limit).await? else { bail!("no page after {after}") };
         ensure!(page.entries.len() <= limit && page.after >= after);
-        let is_end = page.is_end;
-        after = page.after;
-        entries.extend(page.entries);
-        if is_end {
-            return Ok(entries);
-        }
-    }
-}
-
-fn events(entries: &[LogEntry]) -> Result<Vec<Value>> {
-    entries.iter().map(|entry| Ok(serde_json::from_str(&entry.json)?)).collect()
-}
-
-/// Deletes a segment of the first epoch.
-async fn lose_segment(world: &World, number: usize) -> Result<()> {
-    let key = [("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text(format!("{number:012}")))].into();
-    let table = &world.environment.tables.log;
-    world.client().await.delete_item().table_name(table).set_key(Some(key)).send().await?;
-    Ok(())
-}
-
-async fn create(world: &World, count: usize, from: usize) -> Result<()> {
-    let entry = |n: usize| {
-        json!({
-            "accountId": format!("payer-{}", n * 7919 % 997), "idempotencyKey": format!("{n}"), "payeeAccountId": format!("shop-{}", n * 31 % 89),
-            "amountMinor": 1 + n * 7907 % 100_003, "currency": "GBP", "scheduledFor": format!("2026-12-{:02}", 1 + n % 3),
-        })
-    };
-    world.create_all((from..from + count).map(entry)).await.map(drop)
-}
-
-#[tokio::test]
-async fn every_version_is_one_event_whatever_the_stream_repeats() -> Result<()> {
-    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
-    prepare(&world, &["a-day"], "2090-06-15T00:05:00Z").await?;
-    world.count_all().await?;
-    let once = all(&world, 1_000).await?;
-    // A new mapping reads from the oldest record, and the functions skip what they counted.
-    world.count_all().await?;
-    assert_eq!(all(&world, 1_000).await?, once);
-    for limit in [1, 2, 7] {
-        assert_eq!(events(&all(&world, limit).await?)?, events(&once)?, "pages of {limit}");
+        Ok(page)
     }
 
-    let mut last: BTreeMap<String, (u64, String)> = BTreeMap::new();
-    for event in events(&once)? {
-        let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
-        let version = event["version"].as_u64().context("no version")?;
-        let before = last.insert(field("paymentId"), (version, field("status")));
-        assert_eq!(version, before.map_or(0, |(version, _)| version) + 1, "{event}");
-        assert_eq!(field("id"), format!("{}-{}-{version}", event["epoch"], field("paymentId")), "{event}");
-        assert_eq!(field("type"), format!("payment.{}", field("status").to_lowercase()), "{event}");
-    }
-    let heads = world.heads(ACCOUNT).await?;
-    assert_eq!(last.len(), heads.len());
-    for head in heads {
-        let id = head["sk"].as_s().ok().and_then(|sort| sort.rsplit('#').next()).context("no id")?;
-        let (version, status) = &last[id];
-        assert_eq!((&number(i64::try_from(*version)?), &text(status)), (&head["version"], &head["status"]));
-    }
-    Ok(())
-}
-
-/// The cost of the log beside that of counting. A transaction doubles what it writes.
-#[tokio::test]
-async fn an_event_costs_less_than_a_sixth_of_a_unit_in_full_batches_and_half_in_batches_of_ten() -> Result<()> {
-    for (batches, size, most) in [(1, 1_000, 160), (10, 10, 50)] {
-        let world = World::open().await?;
-        let mut units = 0;
-        for batch in 0..batches {
-            create(&world, size, batch * size).await?;
-            drop(world.take_units());
-            world.count_all().await?;
-            let log = world.take_write_units().into_iter().filter(|((_, place), _)| place == "payments-log");
-            units += log.map(|(_, units)| units).sum::<u64>();
-        }
-        assert_eq!(all(&world, 1_000).await?.len(), batches * size);
-        assert!((1..=most).contains(&units), "{batches} batches of {size} cost {units} units");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_place_that_expired_and_one_that_never_was_are_told_apart() -> Result<()> {
-    let world = World::open().await?;
-    create(&world, 3, 0).await?;
-    world.count_all().await?;
-    let start: LogPosition = "3622140.1.0".parse()?;
-    assert_eq!(head(&world).await?.start(world.now()), start);
-    for beyond in ["3622140.1.4", "3622140.2.1", "3622140.3.0", "3622141.1.0", "3622140.999999999999.0"] {
-        let found = read(&world, beyond.parse()?, 10).await?;
-        assert_eq!(found, LogRead::Beyond("3622140.2.0".parse()?), "{beyond}");
-    }
-
-    // 36 idle days, then a payment: no number is used again, and readers learn what they missed.
-    world.set_clock("2026-12-27T09:00:00Z")?;
-    assert_eq!(read(&world, start, 10).await?, LogRead::Expired("3622140.2.0".parse()?));
-    let late = json!({ "payeeAccountId": "shop", "amountMinor": 1, "currency": "GBP", "scheduledFor": "2026-12-31" });
-    ensure!(world.send(Ask::create("late", "late", &late)).await?.status == 201);
-    world.count_all().await?;
-    assert_eq!(read(&world, start, 10).await?, LogRead::Expired("3622140.2.0".parse()?));
-    let LogRead::Page(page) = read(&world, "3622140.2.0".parse()?, 10).await? else { anyhow::bail!("no page") };
-    assert_eq!((page.entries.len(), page.after, page.is_end), (1, "3622140.3.0".parse()?, true));
-    assert!(LOG_KEPT_FOR > TimeDelta::days(34));
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_hole_is_an_error_that_nobody_reads_over() -> Result<()> {
-    let world = World::open().await?;
-    for n in 0..3 {
-        create(&world, 1, n).await?;
-        world.count_all().await?;
-    }
-    lose_segment(&world, 2).await?;
-    for limit in [1, 10] {
-        let LogRead::Page(page) = read(&world, "3622140.1.0".parse()?, limit).await? else { anyhow::bail!("no page") };
-        assert_eq!((page.entries.len(), page.after, page.is_end), (1, "3622140.2.0".parse()?, false));
-        let error = read(&world, page.after, limit).await.err().context("it read over the hole")?;
-        assert!(error.to_string().contains("LOG#3622140 / 000000000002"), "{error}");
-    }
-    Ok(())
-}
-
-/// Over the API the log is the same, whatever the size of a page; an old or invented cursor names the oldest one.
-#[tokio::test]
-async fn clients_read_the_log_page_by_page_and_never_an_empty_page_for_what_is_gone() -> Result<()> {
-    let world = World::open().await?;
-    let empty = world.send(Ask::get("/events?cursor=now")).await?;
-    assert_eq!(empty.body, json!({ "events": [], "nextCursor": "1.1.0", "hasMore": false }));
-    for after in ["", "?cursor=1.1.0"] {
-        assert_eq!(world.send(Ask::get(&format!("/events{after}"))).await?.body, empty.body);
-    }
-    is_gone(&world, "1.2.0", "1.1.0").await?;
-    for n in 0..4 {
-        create(&world, 3, 3 * n).await?;
-        world.count_all().await?;
-    }
-    let whole = events(&all(&world, 1_000).await?)?;
-    for limit in [1, 2, 3, 4, 1_000] {
-        let (mut after, mut found) = ("1.1.0".to_owned(), Vec::new());
+    /// The whole log, page by page.
+    async fn entries(&self, limit: usize) -> Result<Vec<LogEntry>> {
+        let (mut after, mut entries) = (self.start().await?, Vec::new());
         loop {
-            let page = world.send(Ask::get(&format!("/events?cursor={after}&limit={limit}"))).await?.body;
-            found.extend(page["events"].as_array().context("no events")?.clone());
-            after = page["nextCursor"].as_str().context("no cursor")?.to_owned();
-            if page["hasMore"] == false {
-                break;
+            let page = self.page(after, limit).await?;
+            entries.extend(page.entries);
+            if page.is_end {
+                return Ok(entries);
             }
+            after = page.after;
         }
-        assert_eq!((found, after.as_str()), (whole.clone(), "3622140.5.0"), "pages of {limit}");
     }
-    let now = world.send(Ask::get("/events?cursor=now")).await?;
-    assert_eq!(now.body, json!({ "events": [], "nextCursor": "3622140.5.0", "hasMore": false }));
-    for after in ["3622140.2.9", "3622140.5.1", "3622141.1.0", "999999999.999999999999.999999999"] {
-        is_gone(&world, after, "3622140.1.0").await?;
+
+    /// The events of the whole log.
+    async fn events(&self) -> Result<Vec<Value>> {
+        self.entries(1_000).await?.iter().map(|entry| Ok(serde_json::from_str(&entry.json)?)).collect()
     }
-    world.set_clock("2026-12-27T09:00:00Z")?;
-    for after in ["3622140.1.0", "3622140.4.2", "3622140.6.0"] {
-        is_gone(&world, after, "3622140.5.0").await?;
+
+    /// The events of the last epoch.
+    async fn news(&self) -> Result<Vec<Value>> {
+        let (epoch, mut events) = (self.head().await?.epoch.get(), self.events().await?);
+        events.retain(|event| event["epoch"] == epoch);
+        Ok(events)
     }
-    Ok(())
+
+    /// Updates the log's head.
+    async fn set_head(&self, expression: &str, value: aws_sdk_dynamodb::types::AttributeValue) -> Result<()> {
+        let table = &self.environment.tables.log;
+        self.update_in(table, key("LOG#HEAD", "HEAD"), expression, &[(":value", value)]).await
+    }
+
+    /// Deletes a segment.
+    async fn tear(&self, number: u64) -> Result<()> {
+        self.delete(&self.environment.tables.log, &key(PARTITION, format!("{number:012}"))).await
+    }
+
+    /// Where a consumer is.
+    async fn place(&self, consumer: &str) -> Result<Option<LogPosition>> {
+        Ok(self.store().await.log_consumer(consumer).await?)
+    }
+
+    /// Begins the next epoch, in a store.
+    async fn finish_in(&self, store: &Store, tables_to: Option<&str>, log_to: Option<&str>) -> Result<String> {
+        let stream = self.stream().await?.arn().to_owned();
+        let [tables_to, log_to] = [tables_to, log_to].map(|instant| instant.map(str::parse).transpose());
+        let restored = Restored { stream, tables_to: tables_to?, log_to: log_to? };
+        finish(store, &restored, || self.now(), |_, _| {}).await
+    }
+
+    /// Begins the next epoch, after the tables were restored to an instant.
+    async fn finish_tables(&self, restored_to: &str) -> Result<String> {
+        self.finish_in(&self.store().await, Some(restored_to), None).await
+    }
+
+    /// Begins the next epoch, after the log's own table was restored to an instant.
+    async fn finish_log(&self, restored_to: &str) -> Result<String> {
+        self.finish_in(&self.store().await, None, Some(restored_to)).await
+    }
+
+    /// `publish` over a client, with its role.
+    fn function(&self, client: &Client) -> Result<Publish> {
+        self.function_with(client, self.receivers.webhooks()?)
+    }
+
+    fn function_with(&self, client: &Client, webhooks: Webhooks) -> Result<Publish> {
+        let client = with_role(client, "publish", &self.environment.tables)?;
+        let Dependencies { store, reports, clock, metrics, .. } = self.dependencies(client);
+        Ok(Publish::new(store, reports, webhooks, clock, metrics).with_bus(self.bus.clone().map(|bus| bus as _)))
+    }
+
+    /// Runs `publish` by its schedule. Returns its outcome.
+    async fn publish(&self) -> Result<Value> {
+        self.publish_over(self.client().await).await
+    }
+
+    async fn publish_over(&self, client: Client) -> Result<Value> {
+        invoke(&self.function(&client)?, Request::Tick, NO_DEADLINE).await
+    }
+
+    /// Runs `publish` as a new segment does.
+    async fn wake(&self) -> Result<Value> {
+        invoke(&self.function(&self.client().await)?, Request::Woken, NO_DEADLINE).await
+    }
+
+    /// The events of the journal.
+    async fn journal(&self) -> Result<Vec<Value>> {
+        journaled(&self.outside.reports).await
+    }
+
+    /// The write units of the log since the last time.
+    fn take_log_units(&self) -> u64 {
+        let units = self.take_write_units().into_iter();
+        units.filter(|((_, place), _)| place == "payments-log").map(|(_, units)| units).sum()
+    }
+
+    /// A reader of this cursor must learn that its events are gone, and of the oldest that is there.
+    async fn is_gone(&self, cursor: &str, oldest: &str) -> Result<()> {
+        let reply = self.send(Ask::get(&format!("/events?cursor={cursor}"))).await?;
+        assert_eq!(reply.field("oldestCursor"), oldest, "{cursor}: {reply}");
+        reply.refused(410, "cursor-gone").map(drop)
+    }
 }
 
-async fn is_gone(world: &World, after: &str, oldest: &str) -> Result<()> {
-    let reply = world.send(Ask::get(&format!("/events?cursor={after}"))).await?;
-    assert_eq!((reply.status, reply.problem()), (410, "cursor-gone"), "{after}: {reply}");
-    assert_eq!(reply.field("oldestCursor"), oldest, "{after}: {reply}");
-    Ok(())
+/// The types of events.
+fn types(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| text_of(&event["type"])).collect()
 }
 
-/// Who asked before the log began misses nothing, unless something has expired.
-#[tokio::test]
-async fn the_beginning_is_the_first_place_of_any_log() -> Result<()> {
-    let world = World::open().await?;
-    create(&world, 2, 0).await?;
-    world.count_all().await?;
-    let LogRead::Page(page) = read(&world, LogPosition::BEGINNING, 10).await? else { anyhow::bail!("no page") };
-    assert_eq!((page.entries.len(), page.is_end), (2, true));
-    world.set_clock("2026-12-27T09:00:00Z")?;
-    let expired = LogRead::Expired("3622140.2.0".parse()?);
-    assert_eq!(read(&world, LogPosition::BEGINNING, 10).await?, expired);
-    Ok(())
-}
-
-/// After a restore of the hot table its stream is another one, and old invocations may still run.
-#[tokio::test]
-async fn the_log_takes_no_changes_of_another_stream() -> Result<()> {
-    let world = World::open().await?;
-    create(&world, 1, 0).await?;
-    world.count_all().await?;
-    let (client, table) = (world.client().await, &world.environment.tables.log);
-    let key = [("pk".to_owned(), text("LOG#HEAD")), ("sk".to_owned(), text("HEAD"))];
-    let update = client.update_item().table_name(table).set_key(Some(key.into()));
-    let update = update.update_expression("SET #source = :none").expression_attribute_names("#source", "source");
-    update.expression_attribute_values(":none", text("none")).send().await?;
-    create(&world, 1, 1).await?;
-    let error = world.count_all().await.err().context("it appended")?;
-    assert!(format!("{error:#}").contains("docs/restore.md, A new epoch of the log"), "{error:#}");
-    assert_eq!(head(&world).await?.end(), "3622140.2.0".parse()?);
-    Ok(())
+fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }

@@ -11,6 +11,11 @@ impl World {
         self.send(Ask::get(path)).await?.with_status(200).with_context(|| path.to_owned())
     }
 
+    /// Sends a request whose reply must have this status.
+    pub async fn answered(&self, ask: Ask, status: i64) -> Result<Reply> {
+        self.send(ask.clone()).await?.with_status(status).with_context(|| format!("{ask:?}"))
+    }
+
     /// The payment of an account.
     pub async fn payment(&self, account: &str, payment_id: &str) -> Result<Reply> {
         self.get(&format!("/accounts/{account}/payments/{payment_id}")).await

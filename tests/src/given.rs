@@ -24,7 +24,7 @@ use payments_http::routes::{DEFAULT_FUNCTION, by_key};
 use payments_machine::Handlers as _;
 use payments_model::webhook::EndpointId;
 use payments_model::{
-    Actor, Event, EventFields, EventFilter, Failure, Head, HeadKey, PaymentId, Settlement, Transition,
+    Actor, Event, EventFields, EventFilter, Failure, Head, HeadKey, PaymentId, Settlement, Transition, UtcSecond,
 };
 use payments_store::{
     BlockingEvent, CreateEndpoint, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition,
@@ -141,12 +141,22 @@ async fn take(world: &World, step: &str, at: &str) -> Result<()> {
 
 /// Creates a webhook endpoint, which begins at the log's beginning.
 async fn endpoint(world: &World, id: &str) -> Result<EndpointId> {
-    let (id, store) = (id.parse()?, world.store().await);
     let url = "https://hooks.shop.co.uk/payments".parse()?;
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
-    let (from, at, before) = (LogPosition::BEGINNING, world.now().as_chrono(), store.endpoints_created().await?);
-    let created = store.create_webhook_endpoint(&id, &chosen, from, false, at, before).await?;
-    ensure!(created == CreateEndpoint::Created, "it is there");
+    create_endpoint(&world.store().await, world.now(), id, &chosen, LogPosition::BEGINNING).await
+}
+
+/// Creates a webhook endpoint, which begins at a place.
+pub async fn create_endpoint(
+    store: &Store,
+    now: UtcSecond,
+    id: &str,
+    chosen: &EndpointChoice,
+    from: LogPosition,
+) -> Result<EndpointId> {
+    let (id, before) = (id.parse()?, store.endpoints_created().await?);
+    let created = store.create_webhook_endpoint(&id, chosen, from, false, now.as_chrono(), before).await?;
+    ensure!(created == CreateEndpoint::Created, "{id} was not created: {created:?}");
     Ok(id)
 }
 

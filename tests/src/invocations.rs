@@ -5,7 +5,7 @@ use archive::ArchiveOutcome;
 use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::LambdaEvent;
 use payments_bank::Functions;
-use payments_machine::{Call, Environment, Fate, Recorder};
+use payments_machine::{Call, Environment, Fate, Handlers as _, Recorder};
 use payments_store::Item;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -37,7 +37,17 @@ where
     handle(event).await.map_err(anyhow::Error::from_boxed)
 }
 
+/// Runs one of these functions by its name, with a schedule's input. Returns its outcome.
+pub async fn scheduled(functions: &Functions, function: &'static str, input: Value) -> Result<Value> {
+    functions.scheduled(function, input, context(NO_DEADLINE)).await.map_err(anyhow::Error::msg)
+}
+
 impl World {
+    /// Runs a scheduled function. Returns its outcome.
+    pub async fn run(&self, function: &'static str, input: Value) -> Result<Value> {
+        scheduled(self.functions(), function, input).await
+    }
+
     /// Runs one sweep.
     pub async fn sweep(&self) -> Result<()> {
         invoke(|event| self.functions().sweeper.handle(event), json!({ "action": "sweep" })).await.map(drop)

@@ -4,6 +4,7 @@
 
 mod answers;
 mod ask;
+mod asserts;
 mod bus;
 mod cases;
 pub mod contract;
@@ -11,7 +12,6 @@ mod counting;
 mod crash_points;
 mod database;
 pub mod event_files;
-mod fields;
 pub mod given;
 mod interruption;
 mod invocations;
@@ -26,14 +26,14 @@ pub mod trigger_events;
 mod world;
 
 pub use ask::{Ask, Reply};
+pub use asserts::{assert_fails, assert_has};
 pub use bus::Bus;
 pub use cases::note_case;
 pub use contract::Contract;
 pub use counting::Counting;
 pub use crash_points::{CrashPoint, CrashPoints, TROUBLES, Way};
-pub use fields::assert_has;
 pub use interruption::interrupted;
-pub use invocations::{invoke, invoke_until};
+pub use invocations::{invoke, invoke_until, scheduled};
 pub use log_lines::LogLines;
 pub use payments_lab::world::receivers::{Message, Reaction, Receivers};
 pub use role::{Permission, Role};

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as STANDARD;
 use lambda_runtime::Context;
-use payments_store::Item;
+use payments_store::{AuditEntry, AuditMonth, Item};
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
@@ -16,6 +16,9 @@ use crate::world::World;
 
 /// A Lambda deadline that no test reaches: in the year 2100, in milliseconds.
 pub const NO_DEADLINE: u64 = 4_102_444_800_000;
+
+/// The most entries that a test's audit trail has.
+const MAX_TRAIL: u16 = 500;
 
 /// Capacity units by operation and by table or index.
 pub type Units = BTreeMap<(String, String), u64>;
@@ -85,9 +88,19 @@ pub fn units<const N: usize>(operation: &str, places: [(&str, u64); N]) -> Units
     places.map(|(place, units)| ((operation.to_owned(), place.to_owned()), units)).into()
 }
 
+/// A primary key.
+pub fn key(pk: impl Into<String>, sk: impl Into<String>) -> Item {
+    item([("pk", text(pk)), ("sk", text(sk))])
+}
+
 /// The primary key of a payment's details.
 pub fn details_key(payment_id: &str) -> Item {
-    item([("pk", text(format!("PAY#{payment_id}"))), ("sk", text("DETAILS"))])
+    key(format!("PAY#{payment_id}"), "DETAILS")
+}
+
+/// What came of an audited action, by the trail.
+pub fn audited(entry: &AuditEntry) -> &str {
+    entry.outcome.as_ref().map_or("unknown", |outcome| &outcome.result)
 }
 
 /// The primary key of an item.
@@ -131,12 +144,19 @@ impl World {
 
     /// All items of the hot table and of history.
     pub async fn items(&self) -> Result<Vec<Item>> {
-        let (client, tables) = (self.client().await, &self.environment.tables);
-        let mut items = Vec::new();
-        for table in [&tables.payments, &tables.history] {
-            items.extend(client.scan().table_name(table).send().await?.items.unwrap_or_default());
-        }
-        Ok(items)
+        let tables = &self.environment.tables;
+        Ok([self.items_of(&tables.payments).await?, self.items_of(&tables.history).await?].concat())
+    }
+
+    /// All items of a table.
+    pub async fn items_of(&self, table: &str) -> Result<Vec<Item>> {
+        Ok(self.client().await.scan().table_name(table).send().await?.items.unwrap_or_default())
+    }
+
+    /// The audit trail of the month, the newest entry first.
+    pub async fn audit_trail(&self) -> Result<Vec<AuditEntry>> {
+        let page = self.store().await.audit_page(&AuditMonth::of(self.now()), None, MAX_TRAIL).await?;
+        Ok(page.entries.into_iter().collect::<Result<_, _>>()?)
     }
 
     /// Deletes an item of a table.
@@ -196,7 +216,8 @@ impl World {
         self.update_in(&self.environment.tables.history, details_key(payment_id), expression, values).await
     }
 
-    async fn update_in(
+    /// Updates an item of a table.
+    pub async fn update_in(
         &self,
         table: &str,
         key: Item,

@@ -1,17 +1,17 @@
 //! What operators do with webhook endpoints in the console: as the API does it, once, and in the audit trail.
 
-use anyhow::{Context as _, Result, ensure};
-use payments_machine::Fate;
+use anyhow::{Context as _, Result};
 use payments_model::webhook::EndpointId;
 use payments_store::WebhookState;
 use payments_tests::given::{HORIZON_DAYS, prepare};
-use payments_tests::{CrashPoints, Way, World};
+use payments_tests::tables::audited;
+use payments_tests::{CrashPoints, World};
 
-use super::acting::{confirm, offered, preview, trail, troubled};
+use super::acting::{LASTING, Offered, confirm, first_try, offered, only_entry, preview, preview_of};
 use super::page;
 
 /// The endpoint of the step `failing-endpoint`, which fails at the first of three events.
-const ENDPOINT: (&str, &str) = ("endpoint", "shop");
+const ENDPOINT: &str = "shop";
 
 async fn failing() -> Result<World> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
@@ -21,7 +21,7 @@ async fn failing() -> Result<World> {
 }
 
 async fn state(world: &World) -> Result<WebhookState> {
-    let id: EndpointId = ENDPOINT.1.parse()?;
+    let id: EndpointId = ENDPOINT.parse()?;
     world.store().await.webhook_state(&id).await?.context("no endpoint")
 }
 
@@ -30,58 +30,48 @@ async fn blocking(world: &World) -> Result<String> {
     Ok(state(world).await?.progress.blocking.context("nothing blocks")?.event_id)
 }
 
-/// The actions and their fields beside the endpoint.
-async fn actions(world: &World) -> Result<Vec<(&'static str, Vec<(&'static str, String)>)>> {
-    let position = state(world).await?.position.to_string();
-    Ok(vec![
-        ("test-endpoint", vec![]),
-        ("replay-endpoint", vec![("cursor", position)]),
-        ("skip-event", vec![("event", blocking(world).await?)]),
-    ])
-}
+/// What operators can do with the endpoint.
+const DEEDS: [&str; 3] = ["test-endpoint", "replay-endpoint", "skip-event"];
 
-fn fields<'f>(more: &'f [(&'static str, String)]) -> Vec<(&'static str, &'f str)> {
-    let more = more.iter().map(|(name, value)| (*name, value.as_str()));
-    [ENDPOINT].into_iter().chain(more).collect()
+/// The offer of an action.
+async fn offer(world: &World, name: &str) -> Result<Offered> {
+    let more = match name {
+        "replay-endpoint" => format!("&cursor={}", state(world).await?.position),
+        "skip-event" => format!("&event={}", blocking(world).await?),
+        _ => String::new(),
+    };
+    offered(world, name, &format!("endpoint={ENDPOINT}{more}")).await
 }
 
 #[tokio::test]
 async fn each_does_what_the_api_does_once() -> Result<()> {
-    for place in 0..3 {
+    for name in DEEDS {
         let world = failing().await?;
         let view = page(&world, "endpoints").await?;
-        let (name, more) = actions(&world).await?.swap_remove(place);
         assert!(view.contains(&format!("data-action=\"{name}\"")), "{view}");
         let before = state(&world).await?;
-        let offered = offered(&world, name, &fields(&more)).await?;
+        let offered = offer(&world, name).await?;
         assert_eq!(state(&world).await?, before, "a preview changes nothing");
         let done = confirm(&world, "first", &offered).await?;
-        ensure!(done.status == 200, "{name}: {done}");
         let after = state(&world).await?;
         match name {
             "test-endpoint" => assert_eq!((before.test_at, after.test_at), (None, Some(world.now()))),
-            "replay-endpoint" => {
-                assert_eq!((after.position, &after.progress.blocking), (before.position, &None));
-            }
+            "replay-endpoint" => assert_eq!((after.position, &after.progress.blocking), (before.position, &None)),
             _ => {
                 assert!(after.position > before.position);
-                assert_eq!(
-                    after.skipped.iter().map(|skipped| skipped.by.as_str()).collect::<Vec<_>>(),
-                    ["o:local-development"]
-                );
+                let by: Vec<_> = after.skipped.iter().map(|skipped| skipped.by.as_str()).collect();
+                assert_eq!(by, ["o:local-development"]);
             }
         }
-        let all = trail(&world).await?;
-        let [entry] = all.as_slice() else { anyhow::bail!("{all:?}") };
+        let entry = only_entry(&world).await?;
         assert_eq!((entry.intent.action.as_str(), entry.intent.by.as_str()), (name, "o:local-development"));
-        let result = &entry.outcome.as_ref().context("no outcome")?.result;
-        assert!(result.starts_with("shop: ") && done.text.contains(result.as_str()), "{result}: {done}");
-        assert!(page(&world, "audit").await?.contains(result.as_str()));
+        let result = audited(&entry);
+        assert!(result.starts_with("shop: ") && done.text.contains(result), "{result}: {done}");
+        assert!(page(&world, "audit").await?.contains(result));
         // Again, and later: nothing more happens.
         world.set_clock("2026-11-20T09:10:00Z")?;
-        let again = confirm(&world, "second", &offered).await?;
-        assert_eq!((again.status, &again.text), (200, &done.text));
-        assert_eq!((state(&world).await?, trail(&world).await?), (after, all));
+        assert_eq!(confirm(&world, "second", &offered).await?.text, done.text);
+        assert_eq!((state(&world).await?, only_entry(&world).await?), (after, entry));
     }
     Ok(())
 }
@@ -89,67 +79,58 @@ async fn each_does_what_the_api_does_once() -> Result<()> {
 #[tokio::test]
 async fn what_cannot_be_done_is_refused_and_nothing_changes() -> Result<()> {
     let world = failing().await?;
-    let (before, event) = (state(&world).await?, blocking(&world).await?);
+    let before = state(&world).await?;
     let end = world.store().await.log_head().await?.context("no log")?.end();
     assert!(end > before.position);
-    for (name, fields, status) in [
-        ("test-endpoint", vec![("endpoint", "other")], 404),
-        ("test-endpoint", vec![], 400),
-        ("test-endpoint", vec![("endpoint", "a b")], 400),
-        ("replay-endpoint", vec![ENDPOINT], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("cursor", "now")], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("cursor", &end.to_string())], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("cursor", "2.1.0")], 410),
-        ("skip-event", vec![ENDPOINT], 400),
-        ("skip-event", vec![ENDPOINT, ("event", &"a".repeat(201))], 400),
+    for (name, form, status) in [
+        ("test-endpoint", "endpoint=other", 404),
+        ("test-endpoint", "", 400),
+        ("test-endpoint", "endpoint=a+b", 400),
+        ("replay-endpoint", "endpoint=shop", 400),
+        ("replay-endpoint", "endpoint=shop&cursor=now", 400),
+        ("replay-endpoint", &format!("endpoint=shop&cursor={end}"), 400),
+        ("replay-endpoint", "endpoint=shop&cursor=2.1.0", 410),
+        ("skip-event", "endpoint=shop", 400),
+        ("skip-event", &format!("endpoint=shop&event={}", "a".repeat(201)), 400),
     ] {
-        let fields: Vec<_> = fields.into_iter().chain([("step", "preview")]).collect();
-        let reply = world.send(super::acting::action(name, &fields)).await?;
-        assert_eq!(reply.status, status, "{name}, {fields:?}: {reply}");
+        world.answered(preview_of(name, form), status).await?;
     }
-    let nothing = preview(&world, "skip-event", &[ENDPOINT, ("event", "another")]).await?;
+    let nothing = preview(&world, "skip-event", "endpoint=shop&event=another").await?;
     assert!(!nothing.contains("<form"), "{nothing}");
-    assert_eq!(trail(&world).await?, []);
+    assert_eq!(world.audit_trail().await?, []);
     // Confirmed all the same, or too late: the trail has it as refused.
-    let skip = offered(&world, "skip-event", &[ENDPOINT, ("event", &event)]).await?.with("event", "another");
+    let skip = offer(&world, "skip-event").await?.with("event", "another");
     let refused = confirm(&world, "first", &skip).await?;
-    assert!(refused.status == 200 && refused.text.contains("refused: The endpoint does not fail"), "{refused}");
+    assert!(refused.text.contains("refused: The endpoint does not fail"), "{refused}");
     assert_eq!(state(&world).await?, before);
-    let all = trail(&world).await?;
-    assert!(all[0].outcome.as_ref().is_some_and(|outcome| outcome.result.starts_with("refused: ")), "{all:?}");
+    assert!(audited(&only_entry(&world).await?).starts_with("refused: "));
     Ok(())
 }
 
 #[tokio::test]
 async fn whatever_fails_it_is_in_the_trail_and_happens_at_most_once() -> Result<()> {
     let mut cases = 0;
-    for place in 0..3 {
-        let fates = [Fate::Refuse(500, "InternalServerError"), Fate::LoseRequest, Fate::LoseReply];
-        let mut points = CrashPoints::new("console-endpoints", fates.map(Way::lasting));
+    for name in DEEDS {
+        let mut points = CrashPoints::new("console-endpoints", LASTING);
         while let Some(point) = points.next_case() {
             let world = failing().await?;
-            let (name, more) = actions(&world).await?.swap_remove(place);
-            let offered = offered(&world, name, &fields(&more)).await?;
-            let (functions, recorder) = troubled(&world, point).await?;
-            let first = world.send_named(&functions, "first", offered.ask()).await?;
-            let operations = recorder.take_operations();
+            let offered = offer(&world, name).await?;
+            let (first, operations) = first_try(&world, point, &offered).await?;
             if operations.len() <= point.call {
-                assert_eq!(first.status, 200, "{first}");
+                first.with_status(200)?;
                 continue;
             }
             points.failed(format_args!("{name} {:?}", point.way.fate))?;
             let case = format!("{name}: {point:?}: {first}");
             assert_eq!(first.status, 503, "{case}");
-            let (between, known) = (state(&world).await?, trail(&world).await?);
+            let (between, known) = (state(&world).await?, world.audit_trail().await?);
             let has_acted = operations.iter().any(|operation| operation == "UpdateItem");
             assert!(!has_acted || known.len() == 1, "nothing is done without an intent: {case}");
             // Later, so that a second effect would show.
             world.set_clock("2026-11-20T09:10:00Z")?;
-            let repeat = confirm(&world, "second", &offered).await?;
-            assert_eq!(repeat.status, 200, "{case}: {repeat}");
-            let (after, all) = (state(&world).await?, trail(&world).await?);
-            assert_eq!(all.len(), 1, "{case}");
-            match (name, &all[0].outcome) {
+            let repeat = confirm(&world, "second", &offered).await.with_context(|| case.clone())?;
+            let (after, entry) = (state(&world).await?, only_entry(&world).await.with_context(|| case.clone())?);
+            match (name, &entry.outcome) {
                 ("skip-event", outcome) => {
                     assert_eq!((after.skipped.len(), outcome.is_some()), (1, true), "{case}");
                 }
@@ -166,7 +147,6 @@ async fn whatever_fails_it_is_in_the_trail_and_happens_at_most_once() -> Result<
         }
         cases += points.cases();
     }
-    println!("{cases} cases");
     assert!(cases >= 30, "{cases} cases");
     Ok(())
 }

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use payments_http::Scope;
 use payments_tests::{Ask, Role, World, template};
 use serde_json::{Value, json};
 
-use super::acting::{action, offered, trail};
-use super::{page, payment, token};
+use super::acting::{action, offered, preview_of};
+use super::{page, rent, token};
 
 #[tokio::test]
 async fn only_who_may_operate_acts() -> Result<()> {
     let world = World::with(|environment| environment.machine_clients.push_str(",<script>")).await?;
-    let id = world.create("tenant", "a", &payment("2026-12-01")).await?;
-    let offered = offered(&world, "cancel", &[("payments", &id)]).await?;
+    let id = rent(&world, "a").await?;
+    let offered = offered(&world, "cancel", &format!("payments={id}")).await?;
     let others = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Operate).map(Scope::as_str);
     let others = others.collect::<Vec<_>>().join(" ");
-    let preview = action("cancel", &[("step", "preview"), ("payments", &id)]);
+    let preview = preview_of("cancel", &format!("payments={id}"));
     for (authorizer, status) in [
         (Value::Null, 401),
         (token(&json!({ "scope": others })), 403),
@@ -25,17 +25,16 @@ async fn only_who_may_operate_acts() -> Result<()> {
         (token(&json!({ "scope": "payments/operate" })), 403),
         (token(&json!({ "scope": "payments/inspect payments/operate", "custom:accounts": "tenant" })), 403),
     ] {
-        for ask in [preview.clone(), offered.ask(), action("unknown", &[])] {
-            drop(world.recorder.take_operations());
-            let reply = world.send_authorized(&authorizer, ask).await?;
-            assert_eq!(reply.status, status, "{reply}");
+        for ask in [preview.clone(), offered.ask(), action("unknown", "")] {
+            world.forget();
+            world.send_authorized(&authorizer, ask).await?.with_status(status)?;
             assert_eq!(world.recorder.take_operations(), Vec::<String>::new());
         }
     }
-    assert_eq!(trail(&world).await?, []);
+    assert_eq!(world.audit_trail().await?, []);
     // Who did it is shown as text, the person and not the client. Clients see that it was an operator.
     let claims = json!({ "client_id": "<script>", "username": "<b>eve", "scope": "payments/inspect payments/operate" });
-    assert_eq!(world.send_authorized(&token(&claims), offered.ask()).await?.status, 200);
+    world.send_authorized(&token(&claims), offered.ask()).await?.with_status(200)?;
     let view = page(&world, "audit").await?;
     assert!(view.contains("o:&lt;b&gt;eve") && !view.contains("script&gt;"), "{view}");
     let seen = world.send(Ask::get(&format!("/accounts/tenant/payments/{id}"))).await?;
@@ -48,9 +47,8 @@ async fn only_who_may_operate_acts() -> Result<()> {
 async fn no_other_site_acts() -> Result<()> {
     let world = World::open().await?;
     for (site, status) in [("cross-site", 403), ("same-site", 403), ("none", 403), ("same-origin", 200)] {
-        let ask = action("start-report", &[("step", "preview")]).header("Sec-Fetch-Site", site);
-        let reply = world.send(ask).await?;
-        assert_eq!(reply.status, status, "{site}: {reply}");
+        let ask = preview_of("start-report", "").header("Sec-Fetch-Site", site);
+        world.answered(ask, status).await?;
     }
     Ok(())
 }
@@ -58,8 +56,8 @@ async fn no_other_site_acts() -> Result<()> {
 #[tokio::test]
 async fn where_operators_sign_in_a_machine_does_not_act() -> Result<()> {
     let world = World::with(|environment| environment.require_tokens = true).await?;
-    let id = world.create("tenant", "a", &payment("2026-12-01")).await?;
-    let preview = action("cancel", &[("step", "preview"), ("payments", &id)]);
+    let id = rent(&world, "a").await?;
+    let preview = preview_of("cancel", &format!("payments={id}"));
     let scope = "payments/inspect payments/operate";
     for (claims, status) in [
         (json!({ "client_id": "local-console", "scope": scope }), 200),
@@ -69,7 +67,7 @@ async fn where_operators_sign_in_a_machine_does_not_act() -> Result<()> {
         (json!({ "sub": "local-console", "scope": scope }), 403),
     ] {
         let reply = world.send_authorized(&token(&claims), preview.clone()).await?;
-        assert_eq!(reply.status, status, "{claims}: {reply}");
+        reply.with_status(status).with_context(|| claims.to_string())?;
     }
     Ok(())
 }

@@ -34,14 +34,14 @@ pub(super) async fn failing<T>(
     Ok(ended)
 }
 
-/// Runs something over a client, and something else at one of its calls, or after it.
-pub(super) async fn at_call(
+/// Runs something over a client, and something else at one of its calls, or after it. Returns what came of the run.
+pub(super) async fn at_call<T>(
     world: &World,
     harness: &str,
     number: usize,
-    run: impl AsyncFnOnce(Client) -> Result<()>,
+    run: impl AsyncFnOnce(Client) -> Result<T>,
     other: impl Future<Output = Result<()>>,
-) -> Result<()> {
+) -> Result<T> {
     let (reached, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let met = Arc::new(AtomicBool::new(false));
     let meets = Arc::clone(&met);
@@ -68,11 +68,11 @@ pub(super) async fn at_call(
         reached.notified().await;
         other.await?;
         done.notify_one();
-        anyhow::Ok(())
+        Ok(())
     };
-    tokio::try_join!(run, other)?;
+    let (ended, ()) = tokio::try_join!(run, other)?;
     if met.load(Ordering::Relaxed) {
         note_case(harness, "Waits", number)?;
     }
-    Ok(())
+    Ok(ended)
 }

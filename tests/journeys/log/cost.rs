@@ -2,7 +2,6 @@
 
 use payments_model::{Actor, Event, Failure, Settlement};
 use payments_store::{Decided, Moved};
-use payments_tests::Counting;
 
 use super::*;
 
@@ -11,8 +10,8 @@ const REASONS: [&str; 3] =
     ["AM04: insufficient funds", "AC04: closed account number", "AG01: transaction forbidden on this type of account"];
 
 /// Settles all payments, one of ten fails.
-async fn settle(world: &World, ids: &[String]) -> Result<()> {
-    let (store, mut random) = (world.store().await, fastrand::Rng::with_seed(1));
+async fn settle(log: &Log, ids: &[String]) -> Result<()> {
+    let (store, mut random) = (log.store().await, fastrand::Rng::with_seed(1));
     for (n, id) in ids.iter().enumerate() {
         let details = store.details(id.parse()?).await?.context("no details")?;
         let pending = store.stored_head(&details.key()).await?.context("no head")?;
@@ -22,7 +21,7 @@ async fn settle(world: &World, ids: &[String]) -> Result<()> {
             0 => Settlement::Failed(Failure::new(Some("AM04"), REASONS[n / 10 % 3])),
             _ => Settlement::Processed(uuid.parse()?),
         };
-        let step = pending.known().transition(&Event::Settle(settlement), world.now(), Actor::transaction_service())?;
+        let step = pending.known().transition(&Event::Settle(settlement), log.now(), Actor::transaction_service())?;
         let Decided::Now(settled) = store.decide_settlement(&pending, &step).await? else { anyhow::bail!("settled") };
         ensure!(matches!(store.follow_settlement(&settled).await?, Moved::Done(_)));
     }
@@ -31,7 +30,7 @@ async fn settle(world: &World, ids: &[String]) -> Result<()> {
 
 #[tokio::test]
 async fn an_event_of_a_settlement_costs_less_than_a_sixth_of_a_unit_in_full_batches() -> Result<()> {
-    let (world, mut random) = (World::open().await?, fastrand::Rng::with_seed(2));
+    let (log, mut random) = (Log::open().await?, fastrand::Rng::with_seed(2));
     let mut account = |bank: &str, of: u64| {
         let digits = fastrand::Rng::with_seed(random.u64(0..of)).u64(0..100_000_000_000_000);
         format!("GB29{bank}{digits:014}")
@@ -43,21 +42,20 @@ async fn an_event_of_a_settlement_costs_less_than_a_sixth_of_a_unit_in_full_batc
             "currency": "GBP", "scheduledFor": "2026-11-20", "reference": format!("INVOICE {:07}", n * 7_919 % 1_000_003),
         })
     });
-    let ids = world.create_all(payments).await?;
-    let (mut counting, mut costs) = (Counting::of(&world).await?, Vec::new());
+    let ids = log.create_all(payments).await?;
+    let mut costs = Vec::new();
     for step in ["created", "sent", "settled"] {
         match step {
-            "sent" => world.sweep().await?,
-            "settled" => settle(&world, &ids).await?,
+            "sent" => log.sweep().await?,
+            "settled" => settle(&log, &ids).await?,
             _ => {}
         }
-        drop(world.take_units());
-        ensure!(counting.count(world.functions()).await? == 1_000, "it is not one batch");
-        let log = world.take_write_units().into_iter().filter(|((_, place), _)| place == "payments-log");
-        costs.push((step, log.map(|(_, units)| units).sum::<u64>()));
+        log.forget();
+        ensure!(log.count().await? == 1_000, "it is not one batch");
+        costs.push((step, log.take_log_units()));
     }
     println!("write units of a thousand events: {costs:?}");
     assert!(costs.iter().all(|(_, units)| (80..=160).contains(units)), "{costs:?}");
-    assert_eq!(all(&world, 1_000).await?.len(), 3_000);
+    assert_eq!(log.events().await?.len(), 3_000);
     Ok(())
 }

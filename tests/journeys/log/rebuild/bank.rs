@@ -1,13 +1,11 @@
 //! The bank of these tests: payments of every kind, and copies of its tables at an instant.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use payments_machine::Handlers as _;
-use payments_store::{DueSort, Item};
-use payments_tests::tables::{NO_DEADLINE, context, json_of_item};
-use payments_tests::{Counting, Reply};
-use tokio::sync::Mutex as AsyncMutex;
+use payments_store::Item;
+use payments_tests::Reply;
+use payments_tests::tables::{item_of, json_of_item};
 
 use super::super::*;
 use crate::report::settlements;
@@ -34,8 +32,7 @@ pub(super) struct Copies {
 }
 
 pub(super) struct Bank {
-    pub(super) world: World,
-    pub(super) counting: AsyncMutex<Counting>,
+    log: Log,
     /// The payments' ids, by the names that the tests give them.
     ids: Mutex<BTreeMap<String, String>>,
     pub(super) at_t: Copies,
@@ -60,8 +57,17 @@ pub(super) fn differences(one: &Items, other: &Items) -> Vec<String> {
     differs.map(|key| format!("{key}: {} and not {}", text(one.get(key)), text(other.get(key)))).collect()
 }
 
-fn text_of(item: &Item, name: &str) -> String {
-    item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
+/// A text attribute; empty if it is missing.
+pub(super) fn attribute<'i>(item: &'i Item, name: &str) -> &'i str {
+    item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str)
+}
+
+impl Deref for Bank {
+    type Target = Log;
+
+    fn deref(&self) -> &Log {
+        &self.log
+    }
 }
 
 impl Bank {
@@ -89,19 +95,19 @@ impl Bank {
         let world = World::with(|environment| environment.shards = 1).await?;
         let mut bank = Self::in_world(world).await?;
         // The log is older than what a restore to T reads of it.
-        bank.world.set_clock(BEGINNING)?;
+        bank.set_clock(BEGINNING)?;
         bank.create("z", "2026-12-01").await?;
         bank.count().await?;
         also(&bank, Moment::Created).await?;
-        bank.world.set_clock("2026-11-20T09:00:00Z")?;
+        bank.set_clock("2026-11-20T09:00:00Z")?;
         for (name, date) in [("d", TODAY), ("e", TODAY), ("f", "2026-12-01")] {
             bank.create(name, date).await?;
         }
         also(&bank, Moment::Created).await?;
-        bank.world.sweep().await?;
+        bank.sweep().await?;
         bank.settle(&[("e", Ok("TX-e"))]).await?;
-        settlements::run(&bank.world).await?;
-        bank.world.set_clock("2026-11-20T09:20:00Z")?;
+        settlements::run(&bank).await?;
+        bank.set_clock("2026-11-20T09:20:00Z")?;
         bank.settle(&[("d", Ok("TX-d"))]).await?;
         bank.cancel("f").await?;
         for (name, date) in [("a", "2026-12-01"), ("b", TODAY), ("c", TODAY), ("j", TODAY)] {
@@ -109,31 +115,30 @@ impl Bank {
         }
         also(&bank, Moment::BeforeT).await?;
         bank.count().await?;
-        bank.world.set_clock(T)?;
+        bank.set_clock(T)?;
         bank.at_t = bank.copies().await?;
 
-        bank.world.set_clock("2026-11-20T09:31:00Z")?;
+        bank.set_clock("2026-11-20T09:31:00Z")?;
         bank.cancel("a").await?;
         bank.create("g", "2026-12-01").await?;
         bank.create("i", TODAY).await?;
         also(&bank, Moment::AfterT).await?;
-        bank.world.sweep().await?;
-        bank.world.set_clock("2026-11-20T09:40:00Z")?;
+        bank.sweep().await?;
+        bank.set_clock("2026-11-20T09:40:00Z")?;
         bank.settle(&[("b", Ok("TX-b")), ("i", Ok("TX-i"))]).await?;
-        settlements::run(&bank.world).await?;
+        settlements::run(&bank).await?;
         bank.create("h", TODAY).await?;
         also(&bank, Moment::Created).await?;
-        bank.world.sweep().await?;
+        bank.sweep().await?;
         bank.settle(&[("h", Ok("TX-h")), ("j", Err("The payee's account is closed."))]).await?;
         bank.count().await?;
-        bank.world.set_clock(LATER)?;
+        bank.set_clock(LATER)?;
         Ok(bank)
     }
 
     /// A bank without a day.
     pub(super) async fn in_world(world: World) -> Result<Self> {
-        let counting = AsyncMutex::new(Counting::of(&world).await?);
-        Ok(Self { world, counting, ids: Mutex::default(), at_t: Copies::default() })
+        Ok(Self { log: Log::of(world).await?, ids: Mutex::default(), at_t: Copies::default() })
     }
 
     pub(super) fn id(&self, name: &str) -> String {
@@ -150,11 +155,19 @@ impl Bank {
         Ok(())
     }
 
-    /// Sends the same again. Returns the payment's id.
-    pub(super) async fn create_again(&self, name: &str, date: &str) -> Result<String> {
-        let reply = self.world.send(Ask::create(PAYER, name, &Self::body(date))).await?;
+    /// Sends the same again, which must be the same payment.
+    pub(super) async fn create_again(&self, name: &str, date: &str) -> Result<()> {
+        let reply = self.send(Ask::create(PAYER, name, &Self::body(date))).await?;
         ensure!(reply.status < 300, "{reply}");
-        Ok(reply.field("paymentId").to_owned())
+        assert_eq!(reply.field("paymentId"), self.id(name));
+        Ok(())
+    }
+
+    /// Creates a payment of a date after T, which is logged and in the journal.
+    pub(super) async fn create_published(&self, name: &str) -> Result<()> {
+        self.create(name, "2026-12-01").await?;
+        self.count().await?;
+        self.publish().await.map(drop)
     }
 
     pub(super) async fn cancel(&self, name: &str) -> Result<()> {
@@ -164,59 +177,39 @@ impl Bank {
     /// Moves a payment to another day.
     pub(super) async fn amend(&self, name: &str, version: u32, date: &str) -> Result<Reply> {
         let key = format!("{version}-to-{date}");
-        self.world.send(Ask::amend(PAYER, &self.id(name), (&key, version), &Self::body(date))).await
+        self.send(Ask::amend(PAYER, &self.id(name), (&key, version), &Self::body(date))).await?.with_status(200)
     }
 
     pub(super) async fn settle(&self, results: &[(&str, Result<&str, &str>)]) -> Result<()> {
-        let result = |(name, outcome): &(&str, Result<&str, &str>)| match outcome {
-            Ok(id) => {
-                json!({
-                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
-                    "status": "PROCESSED", "transactionId": id,
-                })
-            }
-            Err(reason) => {
-                json!({
-                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
-                    "status": "FAILED", "failureReason": reason,
-                })
-            }
+        let result = |(name, outcome): &(&str, Result<&str, &str>)| {
+            let mut result = json!({
+                "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
+            });
+            let (status, field, text) = match *outcome {
+                Ok(id) => ("PROCESSED", "transactionId", id),
+                Err(reason) => ("FAILED", "failureReason", reason),
+            };
+            (result["status"], result[field]) = (status.into(), text.into());
+            result
         };
         self.world.settle(&results.iter().map(result).collect::<Vec<_>>()).await
     }
 
-    /// Counts and logs what happened.
-    pub(super) async fn count(&self) -> Result<()> {
-        self.counting.lock().await.count(self.world.functions()).await.map(drop)
-    }
-
-    /// Writes the journal.
-    pub(super) async fn publish(&self) -> Result<()> {
-        let request = json!({ "action": "publish" });
-        let done = self.world.functions().scheduled("publish", request, context(NO_DEADLINE)).await;
-        done.map(drop).map_err(anyhow::Error::msg)
-    }
-
-    /// All items of a table.
-    pub(super) async fn items(&self, table: &str) -> Result<Vec<Item>> {
-        Ok(self.world.client().await.scan().table_name(table).send().await?.items.unwrap_or_default())
-    }
-
     pub(super) async fn copies(&self) -> Result<Copies> {
-        let tables = &self.world.environment.tables;
-        Ok(Copies { hot: self.items(&tables.payments).await?, history: self.items(&tables.history).await? })
+        let tables = &self.environment.tables;
+        Ok(Copies { hot: self.items_of(&tables.payments).await?, history: self.items_of(&tables.history).await? })
     }
 
     /// The hot table must have this.
     pub(super) async fn assert_hot(&self, wanted: &Items) -> Result<()> {
-        ensure!(differences(&self.hot().await?, wanted).is_empty(), "{:#?}", differences(&self.hot().await?, wanted));
+        let differences = differences(&self.hot().await?, wanted);
+        ensure!(differences.is_empty(), "{differences:#?}");
         Ok(())
     }
 
     /// The heads of the hot table, and the report's last run but for what a report does not say of it.
     pub(super) async fn hot(&self) -> Result<Items> {
-        let mut items = self.by_key(&self.world.environment.tables.payments).await?;
-        items.retain(|key, _| key.starts_with("ACCT#") || key.starts_with("CHECKPOINT#report"));
+        let mut items = self.by_key(&self.environment.tables.payments, &["ACCT#", "CHECKPOINT#report"]).await?;
         for item in items.values_mut().filter(|item| item["pk"]["S"] == "CHECKPOINT#report") {
             let fields = item.as_object_mut().context("not an item")?;
             fields.remove("committedAt");
@@ -229,21 +222,21 @@ impl Bank {
 
     /// The heads of the long-term table.
     pub(super) async fn history(&self) -> Result<Items> {
-        let mut items = self.by_key(&self.world.environment.tables.history).await?;
-        items.retain(|key, _| key.starts_with("ACCT#"));
-        Ok(items)
+        self.by_key(&self.environment.tables.history, &["ACCT#"]).await
     }
 
     /// The details of all payments.
     pub(super) async fn details(&self) -> Result<Items> {
-        let mut items = self.by_key(&self.world.environment.tables.history).await?;
-        items.retain(|key, _| key.starts_with("PAY#"));
-        Ok(items)
+        self.by_key(&self.environment.tables.history, &["PAY#"]).await
     }
 
-    async fn by_key(&self, table: &str) -> Result<Items> {
-        let keyed = |item: &Item| (format!("{} / {}", text_of(item, "pk"), text_of(item, "sk")), json_of_item(item));
-        Ok(self.items(table).await?.iter().map(keyed).collect())
+    /// The items of a table whose keys begin with one of these.
+    async fn by_key(&self, table: &str, prefixes: &[&str]) -> Result<Items> {
+        let keyed =
+            |item: &Item| (format!("{} / {}", attribute(item, "pk"), attribute(item, "sk")), json_of_item(item));
+        let mut items: Items = self.items_of(table).await?.iter().map(keyed).collect();
+        items.retain(|key, _| prefixes.iter().any(|prefix| key.starts_with(prefix)));
+        Ok(items)
     }
 
     pub(super) fn head_in(&self, name: &str, items: &Items) -> Option<Value> {
@@ -255,28 +248,39 @@ impl Bank {
         Ok(self.head_in(name, &self.hot().await?))
     }
 
-    pub(super) async fn status(&self, name: &str) -> Result<Option<String>> {
-        Ok(self.head_of(name).await?.and_then(|head| head["status"]["S"].as_str().map(str::to_owned)))
+    /// The payments must have these statuses in the hot table; none if they are not there.
+    pub(super) async fn assert_statuses(&self, wanted: &[(&str, Option<&str>)]) -> Result<()> {
+        for (name, status) in wanted {
+            let head = self.head_of(name).await?;
+            assert_eq!(head.as_ref().and_then(|head| head["status"]["S"].as_str()), *status, "{name}");
+        }
+        Ok(())
     }
 
-    /// Puts a head into the hot table.
-    pub(super) async fn put_head(&self, name: &str, items: &Items) -> Result<()> {
-        let head = payments_tests::tables::item_of(&self.head_in(name, items).context("no head")?)?;
-        self.world.put_items(&self.world.environment.tables.payments, [head]).await
+    /// A payment's head in the hot table must have these attributes of the wanted one.
+    pub(super) async fn assert_like(&self, name: &str, wanted: &Items, attributes: &[&str]) -> Result<()> {
+        let have = self.head_of(name).await?.context("no head")?;
+        let want = self.head_in(name, wanted).context("no head")?;
+        for attribute in attributes {
+            assert_eq!(have[attribute], want[attribute], "{name}: {attribute}");
+        }
+        Ok(())
+    }
+
+    /// Puts a head into a table.
+    pub(super) async fn put_head(&self, table: &str, name: &str, items: &Items) -> Result<()> {
+        self.put_items(table, [item_of(&self.head_in(name, items).context("no head")?)?]).await
     }
 
     /// Cancels a payment that is scheduled in the hot table, by its head alone.
     pub(super) async fn cancel_by_hand(&self, name: &str) -> Result<()> {
-        let store = self.world.store().await;
-        let head = store.details(self.id(name).parse()?).await?.context("no details")?.key();
-        let head = store.head(&head).await?.context("no head")?;
-        let step = head.transition(
-            &payments_model::Event::Cancel,
-            self.world.now(),
-            payments_model::Actor::client("somebody"),
-        )?;
-        store.transition(&head.key(), DueSort::of(&head), &step).await?;
-        Ok(())
+        payments_tests::given::move_on(
+            self,
+            self.id(name).parse()?,
+            vec![payments_model::Event::Cancel],
+            &self.now().to_string(),
+        )
+        .await
     }
 }
 

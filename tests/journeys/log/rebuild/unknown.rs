@@ -4,18 +4,15 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_machine::Handlers as _;
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{
-    BlockingEvent, CreateEndpoint, EXPIRES_AT, EndpointChoice, Item, ItemKind, LogPosition, Progress, SkippedEvent,
-    WebhookCommit,
+    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
 };
-use payments_tests::tables::{NO_DEADLINE, context};
-use tokio::sync::Mutex;
+use payments_tests::given::create_endpoint;
 
 use super::super::*;
-use super::bank::{Bank, Moment, PAYER};
+use super::bank::{Bank, Moment, PAYER, attribute};
 use crate::redate;
 use crate::report::settlements;
 
@@ -62,10 +59,10 @@ struct Marked(BTreeMap<Place, Item>);
 impl Marked {
     /// All items of a bank.
     async fn all(bank: &Bank) -> Result<BTreeMap<Place, Item>> {
-        let (tables, mut all) = (&bank.world.environment.tables, BTreeMap::new());
+        let (tables, mut all) = (&bank.environment.tables, BTreeMap::new());
         for table in [&tables.payments, &tables.history, &tables.log] {
-            for item in bank.items(table).await? {
-                let [pk, sk] = ["pk", "sk"].map(|name| item[name].as_s().cloned().unwrap_or_default());
+            for item in bank.items_of(table).await? {
+                let [pk, sk] = ["pk", "sk"].map(|name| attribute(&item, name).to_owned());
                 all.insert((table.clone(), pk, sk), item);
             }
         }
@@ -83,7 +80,7 @@ impl Marked {
                 let maps = trail.iter_mut().filter_map(|entry| entry.as_m().ok().cloned().map(|map| (entry, map)));
                 maps.for_each(|(entry, map)| *entry = AttributeValue::M(map.into_iter().chain(later()).collect()));
             }
-            bank.world.put_items(&place.0, [item.clone()]).await?;
+            bank.put_items(&place.0, [item.clone()]).await?;
             self.0.insert(place, item);
         }
         Ok(())
@@ -100,7 +97,7 @@ impl Marked {
                 Some(ItemKind::Checkpoint | ItemKind::Finding) => false,
                 _ => has((pk, sk)),
             };
-            *table == bank.world.environment.tables.payments && !is_there
+            *table == bank.environment.tables.payments && !is_there
         };
         self.0.retain(|place, _| !is_lost(place));
     }
@@ -108,7 +105,7 @@ impl Marked {
     /// Every item that was marked has the attributes, where it still is and where it was copied to. Returns the kinds of those that changed
     /// since.
     async fn check(&self, bank: &Bank) -> Result<BTreeSet<ItemKind>> {
-        let (tables, all, mut changed) = (&bank.world.environment.tables, Self::all(bank).await?, BTreeSet::new());
+        let (tables, all, mut changed) = (&bank.environment.tables, Self::all(bank).await?, BTreeSet::new());
         for ((table, pk, sk), marked) in &self.0 {
             let kind = ItemKind::of_key(pk, sk).with_context(|| format!("{pk} / {sk} is of no kind"))?;
             let is_hot_head = *table == tables.payments && kind == ItemKind::Head;
@@ -127,26 +124,12 @@ impl Marked {
 
 /// What nobody does on an ordinary day, once before and once after everything was marked: endpoints and the audit trail.
 async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
-    let (world, store, now) = (&bank.world, bank.world.store().await, bank.world.now());
+    let (store, now) = (bank.store().await, bank.now());
     let id: EndpointId = "erp".parse()?;
     let url = "https://hooks.shop.co.uk/payments".parse()?;
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
     // The second one raises the number of those that were created.
-    let new = if is_again { "books".parse()? } else { id.clone() };
-    ensure!(
-        store
-            .create_webhook_endpoint(
-                &new,
-                &chosen,
-                LogPosition::BEGINNING,
-                false,
-                now.as_chrono(),
-                store.endpoints_created().await?
-            )
-            .await?
-            == CreateEndpoint::Created,
-        "it is new"
-    );
+    create_endpoint(&store, now, if is_again { "books" } else { "erp" }, &chosen, LogPosition::BEGINNING).await?;
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");
@@ -168,20 +151,17 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         // An operator's action leaves its intent and its outcome.
         let action = "5f1c1f6e-4f0e-5a37-9d0e-0a3f6b7c8d9e";
         let cancel = json!({ "step": "do", "payments": bank.id("e"), "at": now.to_string(), "id": action });
-        let reply = world.send(Ask::post("/console/actions/cancel").json(&cancel)).await?;
-        ensure!(reply.status == 200, "{reply}");
+        bank.answered(Ask::post("/console/actions/cancel").json(&cancel), 200).await?;
     }
     Ok(())
 }
 
 /// Somebody changes a counter by hand, and a recount finds it, instead of what it may have found before.
 async fn find(bank: &Bank) -> Result<()> {
-    let world = &bank.world;
-    let counter = [("pk".to_owned(), text("COUNTS#0")), ("sk".to_owned(), text("2026-10-01"))].into();
-    world.update(&counter, "ADD PENDING :one, moves :one", &[(":one", number(1))]).await?;
+    let counter = key("COUNTS#0", "2026-10-01");
+    bank.update(&counter, "ADD PENDING :one, moves :one", &[(":one", number(1))]).await?;
     let request = json!({ "action": "recount", "from": "2026-10-01", "to": "2026-10-01" });
-    let done = world.functions().scheduled("recount", request, context(NO_DEADLINE)).await;
-    let done = done.map_err(anyhow::Error::msg)?;
+    let done = bank.run("recount", request).await?;
     ensure!(done["drifted"] == 1, "{done}");
     Ok(())
 }
@@ -192,15 +172,13 @@ async fn marked_day(marked: &Mutex<Marked>) -> Result<Bank> {
         match moment {
             Moment::BeforeT => {
                 bank.create("m", "2026-12-03").await?;
-                let reply = bank.amend("m", 1, "2026-12-04").await?;
-                ensure!(reply.status == 200, "{reply}");
+                bank.amend("m", 1, "2026-12-04").await?;
                 bank.publish().await?;
                 rare(bank, false).await?;
                 find(bank).await?;
             }
             Moment::AfterT => {
-                let reply = bank.amend("m", 2, "2026-12-07").await?;
-                ensure!(reply.status == 200, "{reply}");
+                bank.amend("m", 2, "2026-12-07").await?;
             }
             Moment::Created => {}
         }
@@ -211,18 +189,14 @@ async fn marked_day(marked: &Mutex<Marked>) -> Result<Bank> {
 
 /// The rest of the payments' lives: claimed, settled, reported and archived.
 async fn rest_of_life(bank: &Bank) -> Result<()> {
-    let (world, scheduled) = (&bank.world, ["z", "g", "m"]);
-    world.set_clock("2026-12-10T09:00:00Z")?;
-    world.sweep().await?;
-    let results: Vec<_> = scheduled.iter().map(|name| (*name, Ok(*name))).collect();
-    bank.settle(&results).await?;
-    let report = settlements::run(world).await?;
+    bank.set_clock("2026-12-10T09:00:00Z")?;
+    bank.sweep().await?;
+    bank.settle(&["z", "g", "m"].map(|name| (name, Ok(name)))).await?;
+    let report = settlements::run(bank).await?;
     ensure!(report["reported"] == 3, "{report}");
-    world.set_clock("2026-12-20T02:30:00Z")?;
-    let request = json!({ "action": "archive" });
-    let done = world.functions().scheduled("archive", request, context(NO_DEADLINE)).await;
-    done.map_err(anyhow::Error::msg)?;
-    let left: Vec<Item> = world.heads(PAYER).await?.into_iter().filter(|head| !head.contains_key(EXPIRES_AT)).collect();
+    bank.set_clock("2026-12-20T02:30:00Z")?;
+    bank.run("archive", json!({ "action": "archive" })).await?;
+    let left: Vec<Item> = bank.heads(PAYER).await?.into_iter().filter(|head| !head.contains_key(EXPIRES_AT)).collect();
     ensure!(left.is_empty(), "{left:#?}");
     Ok(())
 }
@@ -233,7 +207,7 @@ async fn what_only_a_later_version_knows_survives_a_life_and_a_restore() -> Resu
     let bank = marked_day(&marked).await?;
     let mut marked = marked.into_inner();
     let wanted = bank.hot().await?;
-    bank.lose_hot(&bank.at_t.hot).await?;
+    bank.lose().await?;
     bank.apply().await?;
     // g was created after T and not settled: the log knows it, and no table has its head.
     let restored = bank.hot().await?;
@@ -250,7 +224,7 @@ async fn what_only_a_later_version_knows_survives_a_life_and_a_restore() -> Resu
     }
     marked.lose(&bank, &bank.id("g"));
     // A retried create finds what a later version has written.
-    assert_eq!(bank.create_again("z", "2026-12-01").await?, bank.id("z"));
+    bank.create_again("z", "2026-12-01").await?;
     bank.go_on(&[]).await?;
     find(&bank).await?;
     marked.mark(&bank).await?;
@@ -274,12 +248,11 @@ async fn what_only_a_later_version_knows_of_details_is_in_those_of_a_redate() ->
         "payeeAccountId": "landlord", "amountMinor": 5, "currency": "GBP", "scheduledFor": redate::HOLIDAY,
         "dateRule": "following",
     });
-    let created = world.send_to(&before, Ask::create("tenant", "rent", &order)).await?;
-    ensure!(created.status == 201, "{created}");
+    world.send_to(&before, Ask::create("tenant", "rent", &order)).await?.with_status(201)?;
     let bank = Bank::in_world(world).await?;
     let mut marked = Marked::default();
     marked.mark(&bank).await?;
-    let after = redate::bank(&bank.world, &bank.world.recorder, redate::england).await?;
+    let after = redate::bank(&bank, &bank.recorder, redate::england).await?;
     assert_eq!(redate::run(&after, "move").await?.moved, 1);
     assert!(marked.check(&bank).await?.contains(&ItemKind::Head), "the head names other details");
     let all = Marked::all(&bank).await?;

@@ -3,20 +3,13 @@
 //! On paused time: only calls and requests take any. So the work of the function and of the receiver, TLS and the first round
 //! trips of a connection are left out.
 
-use std::ops::Range;
-use std::time::Duration;
-
 use payments_model::{PaymentId, UtcSecond};
-use payments_store::{Committed, CountsCommit, LogHead, MAX_SEGMENT_BYTES};
-use tokio::time::{Instant, sleep};
+use payments_store::{Committed, CountsCommit, MAX_SEGMENT_BYTES};
 
 use super::*;
 
 /// What a call to DynamoDB takes. AWS promises nothing; reads usually take less.
 const CALL: Duration = Duration::from_millis(10);
-
-/// The timeout of the function in `template.yaml`.
-const TIMEOUT: TimeDelta = TimeDelta::seconds(55);
 
 /// Five feeds at once: five million payments in half an hour.
 const FIVE_FEEDS: u64 = 2_778;
@@ -46,8 +39,8 @@ fn event(n: usize, now: UtcSecond) -> Result<String> {
 }
 
 /// Adds events to the log, in segments of full batches.
-async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
-    let (store, now) = (hooks.world.store().await, hooks.world.now());
+async fn fill(log: &Log, added: Range<usize>) -> Result<()> {
+    let (store, now) = (log.store().await, log.now());
     let mut head = store.log_head().await?.unwrap_or_else(|| LogHead::first("the stream", now));
     let events = added.map(|n| event(n, now)).collect::<Result<Vec<_>>>()?;
     for events in events.chunks(MAX_SEGMENT_BYTES / 480) {
@@ -61,37 +54,29 @@ async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
 }
 
 /// Lets the function deliver what the only endpoint lacks, run after run. Returns how long it takes.
-async fn deliver(hooks: &Hooks, port: u16, wanted: usize) -> Result<Duration> {
-    let layers = Layers::over(hooks.world.recorder.clone()).with_fn(|call, next| async move {
-        sleep(CALL).await;
-        next.send(call).await
-    });
-    let origin = Instant::now();
-    let (function, clock) = hooks.function_in_time(layers).await?;
+async fn deliver(log: &Log, wanted: usize) -> Result<Duration> {
+    let (origin, function) = (Instant::now(), InTime::over(log, |_| CALL).await?);
     for _ in 0..10 {
         // It was woken by a segment.
-        let request = serde_json::from_value(json!({ "Records": [] }))?;
-        let deadline = u64::try_from((clock.instant() + TIMEOUT).timestamp_millis())?;
-        let run = function.handle(lambda_runtime::LambdaEvent::new(request, context(deadline))).await;
-        let outcome = run.map_err(anyhow::Error::from_boxed)?.webhooks.context("no webhooks")?;
-        ensure!(outcome.failed_deliveries == 0, "{outcome:?}");
-        if outcome.webhook_segments_behind == 0 {
-            ensure!(hooks.receivers.events(port).len() == wanted, "something came twice, or not");
+        let outcome = function.wake().await?;
+        ensure!(outcome["failedDeliveries"] == 0, "{outcome}");
+        if outcome["webhookSegmentsBehind"] == 0 {
+            ensure!(log.received().len() == wanted, "something came twice, or not");
             return Ok(origin.elapsed());
         }
     }
-    anyhow::bail!("it is not at the log's end after ten runs")
+    bail!("it is not at the log's end after ten runs")
 }
 
 /// Returns how many events a second an endpoint gets that takes so long for each request.
 async fn pace(millis: u64) -> Result<u64> {
-    let hooks = Hooks::with_endpoint().await?;
-    hooks.receivers.react(PORT, move |_| Reaction::Slow(Duration::from_millis(millis)));
-    fill(&hooks, 0..FIRST).await?;
-    deliver(&hooks, PORT, FIRST).await?;
-    fill(&hooks, FIRST..FIRST + EVENTS).await?;
-    let took = deliver(&hooks, PORT, FIRST + EVENTS).await?;
-    hooks.judge().await?;
+    let log = Log::with_endpoint(&[]).await?;
+    log.receivers.react(PORT, move |_| Reaction::Slow(Duration::from_millis(millis)));
+    fill(&log, 0..FIRST).await?;
+    deliver(&log, FIRST).await?;
+    fill(&log, FIRST..FIRST + EVENTS).await?;
+    let took = deliver(&log, FIRST + EVENTS).await?;
+    log.judge().await?;
     Ok(EVENTS as u64 * 1_000 / u64::try_from(took.as_millis())?)
 }
 

@@ -1,9 +1,6 @@
 //! Requests of operators that come at the same moment: they keep the limit, and a repetition changes nothing.
 
 use futures::future::try_join_all;
-use http::Method;
-use payments_machine::Layers;
-use payments_machine::layers::client_over;
 use payments_store::MAX_ENDPOINTS;
 use payments_tests::Reply;
 
@@ -11,11 +8,6 @@ use super::*;
 
 /// How many requests come at once.
 const AT_ONCE: usize = 16;
-
-fn put(id: &str) -> Ask {
-    let body = json!({ "url": "https://hooks.shop.co.uk/payments" });
-    Ask::new(Method::PUT, &format!("/webhook-endpoints/{id}")).json(&body)
-}
 
 /// Sends requests at once: each lets the others go on before each of its calls.
 async fn at_once(world: &World, asks: impl IntoIterator<Item = Ask>) -> Result<Vec<Reply>> {
@@ -31,6 +23,14 @@ async fn at_once(world: &World, asks: impl IntoIterator<Item = Ask>) -> Result<V
     try_join_all(sent).await
 }
 
+/// Puts new endpoints, each of which must have this status.
+async fn put_new(world: &World, name: &str, count: usize, status: i64) -> Result<()> {
+    for n in 0..count {
+        world.answered(put(&format!("{name}{n}"), &json!({})), status).await?;
+    }
+    Ok(())
+}
+
 async fn count(world: &World) -> Result<usize> {
     let list = world.send(Ask::get("/webhook-endpoints")).await?;
     Ok(list.body["endpoints"].as_array().context("no list")?.len())
@@ -40,14 +40,12 @@ async fn count(world: &World) -> Result<usize> {
 async fn endpoints_that_are_created_at_once_are_no_more_than_there_can_be() -> Result<()> {
     for (before, created) in [(18, 2), (MAX_ENDPOINTS, 0), (0, AT_ONCE)] {
         let world = World::open().await?;
-        for n in 0..before {
-            assert_eq!(world.send(put(&format!("first{n}"))).await?.status, 201);
-        }
-        let replies = at_once(&world, (0..AT_ONCE).map(|n| put(&format!("second{n}")))).await?;
-        let new = replies.iter().filter(|reply| reply.status == 201).count();
-        assert_eq!((new, count(&world).await?), (created, before + created));
-        for reply in replies.iter().filter(|reply| reply.status != 201) {
-            assert_eq!((reply.status, reply.problem()), (409, "too-many-endpoints"), "{reply}");
+        put_new(&world, "first", before, 201).await?;
+        let replies = at_once(&world, (0..AT_ONCE).map(|n| put(&format!("second{n}"), &json!({})))).await?;
+        let (new, others): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.status == 201);
+        assert_eq!((new.len(), count(&world).await?), (created, before + created));
+        for reply in others {
+            reply.refused(409, "too-many-endpoints")?;
         }
     }
     Ok(())
@@ -57,16 +55,13 @@ async fn endpoints_that_are_created_at_once_are_no_more_than_there_can_be() -> R
 #[tokio::test]
 async fn endpoints_that_are_deleted_make_room() -> Result<()> {
     let world = World::open().await?;
-    at_once(&world, (0..MAX_ENDPOINTS).map(|n| put(&format!("e{n}")))).await?;
+    at_once(&world, (0..MAX_ENDPOINTS).map(|n| put(&format!("e{n}"), &json!({})))).await?;
     for round in 0..3 {
-        let delete = |n| Ask::new(Method::DELETE, &format!("/webhook-endpoints/e{n}"));
-        let deleted = at_once(&world, (0..3).map(delete)).await?;
+        let deleted = at_once(&world, (0..3).map(|n| delete(&format!("e{n}")))).await?;
         assert!(deleted.iter().all(|reply| reply.status == 200));
         assert_eq!(count(&world).await?, MAX_ENDPOINTS - 3);
-        for n in 0..3 {
-            assert_eq!(world.send(put(&format!("e{n}"))).await?.status, 201, "in round {round}");
-        }
-        assert_eq!(world.send(put("one-more")).await?.status, 409);
+        put_new(&world, "e", 3, 201).await.with_context(|| format!("round {round}"))?;
+        put_new(&world, "one-more", 1, 409).await?;
     }
     Ok(())
 }
@@ -74,12 +69,11 @@ async fn endpoints_that_are_deleted_make_room() -> Result<()> {
 #[tokio::test]
 async fn the_same_rotation_at_once_is_made_once_and_nobody_is_refused() -> Result<()> {
     let world = World::open().await?;
-    assert_eq!(world.send(put("erp")).await?.status, 201);
+    world.answered(put("erp", &json!({})), 201).await?;
     for generation in [2, 3] {
-        let rotate = || Ask::post("/webhook-endpoints/erp/rotate").json(&json!({ "generation": generation }));
-        let replies = at_once(&world, (0..AT_ONCE).map(|_| rotate())).await?;
-        for reply in replies {
-            assert_eq!((reply.status, &reply.body["secretGeneration"]), (200, &json!(generation)), "{reply}");
+        let rotate = || post("rotate", &json!({ "generation": generation }));
+        for reply in at_once(&world, (0..AT_ONCE).map(|_| rotate())).await? {
+            assert_eq!(reply.with_status(200)?.body["secretGeneration"], generation);
         }
     }
     Ok(())

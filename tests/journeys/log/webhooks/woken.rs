@@ -3,8 +3,7 @@
 use std::sync::atomic::AtomicI64;
 
 use chrono::{DateTime, Utc};
-use payments_bank::{Dependencies, Functions};
-use payments_boot::Clock;
+use payments_bank::Functions;
 use payments_local::TRANSACTION_SERVICE;
 use payments_machine::client::{Client as Api, Request};
 use payments_machine::triggers::Triggers;
@@ -17,19 +16,16 @@ const TICK: i64 = 250;
 
 #[tokio::test]
 async fn a_new_segment_brings_events_and_no_file_of_the_journal() -> Result<()> {
-    let mut hooks = Hooks::with_endpoint().await?;
-    hooks.segment(3, 0).await?;
-    drop(hooks.world.outside.metrics.take());
-    let function = hooks.function(&hooks.world.client().await).await?;
-    let request = serde_json::from_value(json!({ "Records": [{ "eventName": "INSERT" }] }))?;
-    let done = function.handle(lambda_runtime::LambdaEvent::new(request, context(NO_DEADLINE))).await;
-    let outcome = done.map_err(anyhow::Error::from_boxed)?;
-    assert_eq!((outcome.journal_files, outcome.webhooks.context("no webhooks")?.delivered_events), (0, 3));
+    let log = Log::with_endpoint(&[3]).await?;
+    log.forget();
+    let woken = serde_json::from_value(json!({ "Records": [{ "eventName": "INSERT" }] }))?;
+    let outcome = invoke(&log.function(&log.client().await)?, woken, NO_DEADLINE).await?;
+    assert_has(&outcome, &json!({ "journalFiles": 0, "deliveredEvents": 3 }));
     // It did not look at the journal, so it says nothing about it.
-    let metrics = hooks.world.outside.metrics.take().concat();
+    let metrics = log.outside.metrics.take().concat();
     assert!(metrics.contains("DeliveredEvents") && !metrics.contains("JournalSegmentsBehind\":0,\"J"), "{metrics}");
     assert!(!metrics.contains("JournaledEvents"), "{metrics}");
-    hooks.judge().await
+    log.judge().await
 }
 
 /// The whole way, with the triggers of `cargo local`: claims, settlements, counting, deliveries.
@@ -43,20 +39,9 @@ async fn half_of_the_settlements_are_at_the_receiver_within_five_seconds() -> Re
     let receivers = Receivers::default();
     let dependencies = Dependencies { webhooks: receivers.webhooks()?, ..Dependencies::on(&stack, stack.client()) };
     let functions = Arc::new(Functions::within(&stack.environment, |_| Ok(dependencies.clone()))?);
-    let store = dependencies.store;
-    let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
     let filter = EventFilter { statuses: ["PROCESSED".parse()?, "FAILED".parse()?].into(), ..EventFilter::default() };
-    let chosen = EndpointChoice { url, description: String::new(), filter };
-    store
-        .create_webhook_endpoint(
-            &id()?,
-            &chosen,
-            LogPosition::BEGINNING,
-            false,
-            clock.now().as_chrono(),
-            store.endpoints_created().await?,
-        )
-        .await?;
+    let settled = EndpointChoice { filter, ..at_port(PORT)? };
+    create_endpoint(&dependencies.store, clock.now(), "erp", &settled, LogPosition::BEGINNING).await?;
     let mut triggers = Triggers::new(&stack, functions.clone(), TRANSACTION_SERVICE).await?;
     triggers = triggers.with_period("sweep", TimeDelta::minutes(1));
     let api = Api::of_functions(functions, clock.clone())?;
