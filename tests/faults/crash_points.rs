@@ -8,9 +8,9 @@ use anyhow::{Result, ensure};
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
+use payments_lab::facts::intent::Intent;
+use payments_lab::random::Seed;
 use payments_machine::queues::RESULT_VISIBILITY;
-use payments_month::intent::Intent;
-use payments_month::random::Seed;
 use payments_tests::{Ask, CrashPoint, Reply, Way};
 use serde_json::json;
 

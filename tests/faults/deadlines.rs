@@ -8,8 +8,8 @@ use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::MARGIN;
+use payments_lab::facts::intent::Intent;
 use payments_machine::{Fate, Function, Handlers as _};
-use payments_month::intent::Intent;
 use payments_store::CALL_TIMEOUT;
 use serde_json::{Value, json};
 

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use chrono::TimeDelta;
+use payments_lab::Weakness;
+use payments_lab::laws::check_write;
+use payments_lab::world::requests::accept;
 use payments_machine::interceptor::{Answer, Next, Process, read_whole, respond};
 use payments_machine::{Call, Fate, Interceptor, Recorder};
-use payments_month::Weakness;
-use payments_month::laws::check_write;
-use payments_month::requests::accept;
 use payments_queue::Queue;
 use serde_json::Value;
 

@@ -6,9 +6,9 @@
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use daily_due_sweeper::Action;
+use payments_lab::facts::attributes::text;
+use payments_lab::facts::intent::Intent;
 use payments_machine::{Fate, Function, Handlers as _};
-use payments_month::attributes::text;
-use payments_month::intent::Intent;
 use payments_tests::Ask;
 use serde_json::{Value, json};
 

@@ -6,9 +6,10 @@ use anyhow::Result;
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
-use payments_month::attributes::{key_of, number};
-use payments_month::intent::Intent;
-use payments_month::laws::{self, Pending, Tables};
+use payments_lab::facts::attributes::{key_of, number};
+use payments_lab::facts::heads::Tables;
+use payments_lab::facts::intent::Intent;
+use payments_lab::laws::{self, Pending};
 
 use crate::fault_injector::Sent;
 use crate::fixture::Fixture;

@@ -1,7 +1,7 @@
 //! Faults: crashes between any two calls, stale reads, repeated and disordered deliveries, races, poison and hot
 //! shards.
 //!
-//! A simulated month (`tools/month`) draws what fails, and when. What is here does what a month cannot: it fails each
+//! A simulated month (`lab`) draws what fails, and when. What is here does what a month cannot: it fails each
 //! call of a trigger in turn, orders calls as a test says, damages items, reads costs and metrics, or hits one second.
 //! The laws, the reads of the past, the weaknesses and the random source are the month's.
 

@@ -11,10 +11,10 @@ use chrono::TimeDelta;
 use futures::FutureExt as _;
 use lambda_runtime::Context;
 use payments_bank::Functions;
+use payments_lab::facts::intent::Intent;
+use payments_lab::laws::reports::{Published, published};
+use payments_lab::random::Seed;
 use payments_machine::{Function, Handlers as _};
-use payments_month::files::{Published, published};
-use payments_month::intent::Intent;
-use payments_month::random::Seed;
 use payments_tests::{Ask, CrashPoint};
 use serde_json::{Value, json};
 

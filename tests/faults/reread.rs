@@ -5,9 +5,9 @@
 
 use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};
+use payments_lab::Weakness;
+use payments_lab::random::Seed;
 use payments_machine::triggers::dispatch_settings;
-use payments_month::Weakness;
-use payments_month::random::Seed;
 
 use crate::fixture::{Fixture, dispatch, stream_of};
 use crate::staleness::Lag;

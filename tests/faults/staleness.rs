@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, ensure};
 use fastrand::Rng;
 use payments_delivery::{Cursor, DynamoDbStream, Position, ShardId, Source};
-use payments_month::changes::Changes;
-use payments_month::laws::is_of_head;
-use payments_month::past::Past;
-use payments_month::random::Seed;
+use payments_lab::facts::changes::Changes;
+use payments_lab::facts::heads::is_of_head;
+use payments_lab::facts::past::Past;
+use payments_lab::random::Seed;
 use payments_store::TableNames;
 use serde_json::{Value, json};
 

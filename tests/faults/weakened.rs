@@ -7,12 +7,13 @@
 use anyhow::{Context as _, Result, ensure};
 use daily_due_sweeper::Action;
 use payments_delivery::{QueueMapping, QueueMappingSettings, StreamMapping, StreamSettings};
+use payments_lab::Weakness;
+use payments_lab::facts::attributes;
+use payments_lab::facts::intent::Intent;
 use payments_machine::queues::RESULT_VISIBILITY;
 use payments_machine::triggers::dispatch_settings;
 use payments_machine::{Fate, Function};
 use payments_model::PaymentId;
-use payments_month::intent::Intent;
-use payments_month::{Weakness, attributes};
 use payments_queue::PaymentRequest;
 use payments_tests::Ask;
 use payments_tests::tables::text;

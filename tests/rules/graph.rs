@@ -10,13 +10,14 @@ use serde_json::Value;
 use crate::tree::in_repository;
 
 /// The folders at the top with the others whose crates theirs may use. What has no row may use everything.
-const LAYERS: [(&str, &[&str]); 7] = [
+const LAYERS: [(&str, &[&str]); 8] = [
     ("clients", &["clients"]),
     ("shared", &["shared"]),
     ("functions", &["shared"]),
     ("machine", &["machine", "shared", "clients"]),
     ("restore", &["functions", "shared"]),
     ("bank", &["functions", "machine", "shared"]),
+    ("lab", &["bank", "machine", "restore", "functions", "shared", "tools"]),
     ("local", &["bank", "machine", "shared", "clients"]),
 ];
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_month::Action;
+use payments_lab::Action;
 use serde_json::Value;
 
 use crate::template::{FUNCTION, resources, template};
@@ -155,7 +155,7 @@ fn nothing_is_paused_by_its_concurrency() -> Result<()> {
 #[test]
 fn every_alarm_has_actions_that_are_explained_and_name_what_the_template_has() -> Result<()> {
     let (template, runbook) = (template()?, read("docs/runbook.md")?);
-    let actions = payments_month::actions()?;
+    let actions = payments_lab::actions()?;
     let alarms: BTreeSet<&str> =
         resources(&template, "AWS::CloudWatch::Alarm")?.into_iter().map(|(name, _)| name).collect();
     assert_eq!(actions.keys().map(String::as_str).collect::<BTreeSet<_>>(), alarms);

@@ -35,7 +35,7 @@ pub use fields::assert_has;
 pub use interruption::interrupted;
 pub use invocations::{invoke, invoke_until};
 pub use log_lines::LogLines;
-pub use payments_month::receivers::{Message, Reaction, Receivers};
+pub use payments_lab::world::receivers::{Message, Reaction, Receivers};
 pub use role::{Permission, Role};
 pub use role_check::with_role;
 pub use template::{read_configuration, template, template_of};

@@ -29,16 +29,11 @@ pub(crate) fn succeeded(before: &Progress) -> Progress {
     Progress { failures, failing_since, next_try_at, more_at_once, blocking, ..before.clone() }
 }
 
-/// What is remembered after a failure at `now`, and whether the endpoint is switched off. The next try has one event. `some_accepted` is
-/// whether events before the one that failed were; `asked` is how long the endpoint wants to be left alone.
-pub(crate) fn failed(
-    before: &Progress,
-    some_accepted: bool,
-    asked: Option<Duration>,
-    now: UtcSecond,
-) -> (Progress, Option<DisabledBy>) {
-    let failures = if some_accepted { 1 } else { before.failures.saturating_add(1) };
-    let since = before.failing_since.filter(|_| !some_accepted).unwrap_or(now);
+/// The memory of a failure at `now`, and whether the endpoint is switched off. The next try has one event, so each failure after the first
+/// one means that nothing was accepted in between. `asked` is how long the endpoint wants to be left alone.
+pub(crate) fn failed(before: &Progress, asked: Option<Duration>, now: UtcSecond) -> (Progress, Option<DisabledBy>) {
+    let failures = before.failures.saturating_add(1);
+    let since = before.failing_since.unwrap_or(now);
     let asked = asked.and_then(|asked| TimeDelta::from_std(asked).ok()).unwrap_or_default();
     let next_try_at = Some(now.saturating_add(wait_after(failures).max(asked)));
     let gives_up = now >= since.saturating_add(GIVE_UP_AFTER);
@@ -63,7 +58,7 @@ mod tests {
             (start, Progress { more_at_once: 7, ..Progress::default() }, Vec::new());
         let by = loop {
             let disabled;
-            (progress, disabled) = failed(&progress, false, None, now);
+            (progress, disabled) = failed(&progress, None, now);
             assert_eq!((at_once(&progress), progress.failing_since), (1, Some(start)));
             if let Some(by) = disabled {
                 break by;
@@ -77,7 +72,7 @@ mod tests {
         assert_eq!(by, DisabledBy::Failing);
         assert!(now.as_chrono() - start.as_chrono() >= GIVE_UP_AFTER);
         // Whatever is accepted begins anew.
-        let (progress, disabled) = failed(&progress, true, None, now);
+        let (progress, disabled) = failed(&succeeded(&progress), None, now);
         assert_eq!((progress.failures, progress.failing_since, disabled), (1, Some(now), None));
     }
 
@@ -85,7 +80,7 @@ mod tests {
     fn an_endpoint_that_asks_for_a_longer_wait_gets_it() {
         let now: UtcSecond = "2026-11-20T09:00:00Z".parse().unwrap();
         for (asked, want) in [(None, "09:00:05"), (Some(2), "09:00:05"), (Some(90), "09:01:30")] {
-            let (progress, _) = failed(&Progress::default(), false, asked.map(Duration::from_secs), now);
+            let (progress, _) = failed(&Progress::default(), asked.map(Duration::from_secs), now);
             assert_eq!(progress.next_try_at.unwrap().to_string(), format!("2026-11-20T{want}Z"));
         }
     }

@@ -72,9 +72,6 @@ impl Publish {
             }
         };
         outcome.bus_segments_behind = head.segments_after(at);
-        if at > head.end() {
-            return Err(PublishError::shorter(&head, &reader(bus), at));
-        }
         let stretch = MAX_BUS_EVENTS;
         Feed { publish: self, bus, consumer, head, at, stretch, deadline, outcome }.run().await
     }

@@ -116,12 +116,14 @@ mod tests {
         assert_eq!(JournalObject::decode(object.first, &bytes).unwrap(), object);
         assert!(matches!(JournalObject::decode(at("7.4.0"), &bytes), Err(ObjectError::Disagrees(_))));
         assert!(matches!(JournalObject::decode(object.first, &bytes[..20]), Err(ObjectError::Text(_))));
-        for (after, lines) in [("7.3.0", 2), ("8.5.0", 2), ("7.5.1", 2), ("7.5.0", 1), ("no", 2)] {
+        let changed =
+            [(1, "7.3.0", 2), (1, "8.5.0", 2), (1, "7.5.1", 2), (1, "7.5.0", 1), (1, "no", 2), (2, "7.5.0", 2)];
+        for (format, after, lines) in changed {
             let mut file = GzEncoder::new(Vec::new(), Compression::fast());
-            writeln!(file, r#"{{"journal":1,"cursor":"7.3.0","nextCursor":"{after}","events":2}}"#).unwrap();
+            writeln!(file, r#"{{"journal":{format},"cursor":"7.3.0","nextCursor":"{after}","events":2}}"#).unwrap();
             (0..lines).for_each(|_| writeln!(file, "{{}}").unwrap());
             let read = JournalObject::decode(object.first, &file.finish().unwrap());
-            assert!(matches!(read, Err(ObjectError::Disagrees(_))), "{after} {lines}: {read:?}");
+            assert!(matches!(read, Err(ObjectError::Disagrees(_))), "{format} {after} {lines}: {read:?}");
         }
     }
 }

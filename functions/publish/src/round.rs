@@ -197,3 +197,42 @@ pub(crate) fn message_id(endpoint: &EndpointId, events: &[String]) -> MessageId 
     });
     text.parse().expect("letters and digits are the id of a message")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: u32, json: String) -> LogEntry {
+        LogEntry {
+            json,
+            after: LogPosition { epoch: "7.1.0".parse::<LogPosition>().unwrap().epoch, number: 1, offset: number },
+        }
+    }
+
+    fn take_all(entries: impl IntoIterator<Item = String>) -> Round {
+        let (mut round, mut before) = (Round::default(), "7.1.0".parse().unwrap());
+        for (json, number) in entries.into_iter().zip(1..) {
+            let entry = entry(number, json);
+            let after = entry.after;
+            assert!(round.take(entry, before, &EventFilter::default(), usize::from(MAX_EVENTS)), "{after}");
+            before = after;
+        }
+        round
+    }
+
+    #[test]
+    fn a_thousand_payments_fill_eight_bodies() {
+        let event = |n| format!(r#"{{"id":"7-{n}-1","type":"payment.scheduled","accountId":"a","paymentId":"{n}"}}"#);
+        let mut round = take_all((0..MAX_EVENTS).map(event));
+        assert_eq!((round.events(), round.of_payment.len()), (1_000, 1_000));
+        assert_eq!(round.bodies(&"erp".parse().unwrap()).len(), MAX_BODIES);
+    }
+
+    #[test]
+    fn an_event_that_is_larger_than_a_body_is_sent_alone() {
+        let mut round = take_all(["x".repeat(MAX_BODY_BYTES + 1)]);
+        let next = entry(2, "x".to_owned());
+        assert!(!round.take(next, "7.1.1".parse().unwrap(), &EventFilter::default(), 2), "it has company");
+        assert_eq!((round.events(), round.bodies(&"erp".parse().unwrap()).len()), (1, 1));
+    }
+}

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use payments_delivery::DeliveryOutcome;
+use payments_lab::laws::counters::between;
 use payments_machine::Fate;
 use payments_model::BusinessDate;
-use payments_month::counters::between;
 use payments_store::MAX_DATES_PER_COMMIT;
 use payments_tests::{CrashPoint, note_case};
 

@@ -9,8 +9,8 @@ use anyhow::{Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_bank::Functions;
 use payments_delivery::{DeliveryOutcome, Record, ShardId, StreamMapping, StreamSettings};
+use payments_lab::random::Seed;
 use payments_machine::triggers::aggregator_settings;
-use payments_month::random::Seed;
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -3,10 +3,10 @@
 
 use anyhow::{Context as _, Result};
 use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
+use payments_lab::facts::attributes::{Key, key_of};
+use payments_lab::facts::heads::Tables;
+use payments_lab::laws::counters::{self, Numbers};
 use payments_machine::triggers::aggregator_settings;
-use payments_month::attributes::{Key, key_of};
-use payments_month::counters::{self, Numbers};
-use payments_month::laws::Tables;
 use serde_json::{Value, json};
 
 use super::shards;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use anyhow::Result;
-use payments_month::intent::Intent;
+use payments_lab::facts::intent::Intent;
 
 use super::{Race, Races, Task, no_schedule_breaks};
 use crate::fixture::amendment_of;

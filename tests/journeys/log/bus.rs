@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use aws_sdk_dynamodb::Client;
 use payments_machine::Function;
 use payments_machine::interceptor::{Fate, Interceptor, client_over};
+use payments_restore::{Restored, begin, finish};
 use payments_store::{Store, segment_of};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Bus, Counting, CrashPoints, Way, with_role};
@@ -48,15 +49,19 @@ impl Bussed {
         self.publish_over(self.world.client().await, json!({ "action": "publish" })).await
     }
 
-    /// Runs the function with its role.
     async fn publish_over(&self, client: Client, event: Value) -> Result<Value> {
+        self.publish_until(NO_DEADLINE, client, event).await
+    }
+
+    /// Runs the function with its role.
+    async fn publish_until(&self, deadline: u64, client: Client, event: Value) -> Result<Value> {
         let tables = &self.world.environment.tables;
         let store = Store::new(with_role(&client, Function::Publish, tables)?, tables.clone());
         let dependencies = self.world.dependencies_over(&self.world.recorder).await;
         let function =
             Publish::new(store, dependencies.reports, dependencies.webhooks, dependencies.clock, dependencies.metrics);
         let bus: Arc<dyn EventBus> = Arc::clone(&self.bus) as _;
-        let event = lambda_runtime::LambdaEvent::new(serde_json::from_value(event)?, context(NO_DEADLINE));
+        let event = lambda_runtime::LambdaEvent::new(serde_json::from_value(event)?, context(deadline));
         let outcome = function.with_bus(Some(bus)).handle(event).await;
         Ok(serde_json::to_value(outcome.map_err(anyhow::Error::from_boxed)?)?)
     }
@@ -94,7 +99,11 @@ async fn each_event_is_put_once_as_a_cloud_event() -> Result<()> {
     let mut bussed = Bussed::open().await?;
     assert_eq!(bussed.accepted(), Vec::<Value>::new());
     bussed.segment(25, 0).await?;
+    drop(bussed.world.take_units());
     let outcome = bussed.publish_over(bussed.world.client().await, json!({ "Records": [] })).await?;
+    // Its place moves over the first ten events, and over the others.
+    let moves = BTreeMap::from([(("UpdateItem".to_owned(), "payments-log".to_owned()), 2)]);
+    assert_eq!(bussed.world.take_write_units(), moves);
     let of_bus = json!({ "busEvents": 25, "busRejections": 0, "busMissed": 0, "busSegmentsBehind": 0 });
     for (name, value) in of_bus.as_object().context("no object")? {
         assert_eq!(&outcome[name], value, "{name}");
@@ -325,6 +334,28 @@ async fn a_run_that_another_one_overtakes_leaves_no_event_of_the_bus_out() -> Re
     Ok(())
 }
 
+/// Each call takes longer than the run has.
+#[tokio::test]
+async fn when_the_deadline_comes_no_more_events_are_put_whether_the_bus_accepts_or_not() -> Result<()> {
+    for (is_throttled, events) in [(false, 10), (true, 0)] {
+        let mut bussed = Bussed::open().await?;
+        bussed.segment(25, 0).await?;
+        let (before, pass) = (bussed.bus.calls(), bussed.world.passing());
+        bussed.bus.reject(move |_, _| {
+            pass(TimeDelta::minutes(1));
+            is_throttled
+        });
+        let deadline = bussed.world.now().saturating_add(TimeDelta::seconds(59)).as_chrono().timestamp_millis();
+        let tick = json!({ "action": "publish" });
+        bussed.publish_until(u64::try_from(deadline)?, bussed.world.client().await, tick).await?;
+        assert_eq!((bussed.bus.calls() - before, bussed.accepted().len()), (1, events));
+        bussed.bus.reject(|_, _| false);
+        bussed.publish().await?;
+        bussed.judge().await?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_bus_that_is_behind_the_log_says_what_it_missed() -> Result<()> {
     let mut bussed = Bussed::open().await?;
@@ -333,6 +364,28 @@ async fn a_bus_that_is_behind_the_log_says_what_it_missed() -> Result<()> {
     bussed.world.set_clock("2027-01-28T09:00:00Z")?;
     let outcome = bussed.publish().await?;
     assert_eq!((&outcome["busMissed"], &outcome["busSegmentsBehind"]), (&json!(1), &json!(0)));
+    Ok(())
+}
+
+/// A restore ended the epoch before the bus's place. The bus has what the log lost, so it missed nothing.
+#[tokio::test]
+async fn a_bus_goes_on_in_the_next_epoch_of_a_torn_log_and_misses_nothing() -> Result<()> {
+    let mut bussed = Bussed::open().await?;
+    let (store, stream) = (bussed.world.store().await, bussed.world.stream().await?.arn().to_owned());
+    for n in 0..2 {
+        bussed.segment(1, n).await?;
+    }
+    bussed.publish().await?;
+    lose_segment(&bussed.world, 3).await?;
+    bussed.world.set_clock("2026-11-20T12:00:00Z")?;
+    begin(&store).await?;
+    let restored = Restored { stream, tables_to: None, log_to: Some("2026-11-20T11:00:00Z".parse()?) };
+    finish(&store, &restored, || bussed.world.now(), |_, _| {}).await?;
+    bussed.segment(1, 3).await?;
+    let outcome = bussed.publish().await?;
+    assert_eq!((&outcome["busMissed"], &outcome["busSegmentsBehind"]), (&json!(0), &json!(0)));
+    let log = events(&all(&bussed.world, 1_000).await?)?;
+    assert_eq!(bussed.accepted()[2..], log[2..]);
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 
 use aws_sdk_dynamodb::Client;
 use object_store::PutMode;
+use payments_lab::laws::journal::journaled;
 use payments_machine::interceptor::Fate;
 use payments_machine::{Function, Handlers as _};
-use payments_month::journal::journaled;
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;
 use payments_tests::tables::{NO_DEADLINE, context};
@@ -138,9 +138,7 @@ async fn the_journal_goes_on_in_the_next_epoch_also_of_a_torn_log() -> Result<()
     }
     publish(&world).await?;
     let before = journaled(&world.outside.reports).await?;
-    let (client, table) = (world.client().await, &world.environment.tables.log);
-    let last = [("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text("000000000003"))].into();
-    client.delete_item().table_name(table).set_key(Some(last)).send().await?;
+    lose_segment(&world, 3).await?;
     world.set_clock("2026-11-20T12:00:00Z")?;
     begin(&store).await?;
     publish(&world).await?;
@@ -153,6 +151,21 @@ async fn the_journal_goes_on_in_the_next_epoch_also_of_a_torn_log() -> Result<()
     let (journal, log) = (journaled(&world.outside.reports).await?, events(&all(&world, 1_000).await?)?);
     assert_eq!(journal[..3], before);
     assert_eq!(journal[3..], log[2..]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_before_a_hole_is_in_a_file_and_what_is_behind_it_is_not() -> Result<()> {
+    let world = World::open().await?;
+    let mut counting = Counting::of(&world).await?;
+    for n in 0..3 {
+        segment(&world, &mut counting, 1, n).await?;
+    }
+    let before = events(&all(&world, 1_000).await?)?;
+    lose_segment(&world, 2).await?;
+    let error = publish(&world).await.err().context("it goes over the hole")?;
+    assert!(error.to_string().contains("LOG#3622140 / 000000000002"), "{error}");
+    assert_eq!(journaled(&world.outside.reports).await?, before[..1]);
     Ok(())
 }
 

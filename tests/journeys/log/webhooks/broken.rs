@@ -54,6 +54,20 @@ async fn an_endpoint_that_cannot_be_read_keeps_nobody_from_the_others() -> Resul
 }
 
 #[tokio::test]
+async fn what_is_before_a_hole_of_the_log_is_delivered_and_what_is_behind_it_is_not() -> Result<()> {
+    let mut hooks = Hooks::with_endpoint().await?;
+    for n in 0..3 {
+        hooks.segment(1, n).await?;
+    }
+    let before = events(&all(&hooks.world, 1_000).await?)?;
+    lose_segment(&hooks.world, 2).await?;
+    let error = hooks.publish().await.err().context("it goes over the hole")?;
+    assert!(error.to_string().contains("LOG#3622140 / 000000000002"), "{error}");
+    assert_eq!(hooks.receivers.events(PORT), before[..1]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_put_repairs_an_endpoint_that_cannot_be_read() -> Result<()> {
     let mut hooks = Hooks::with_endpoint().await?;
     hooks.segment(3, 0).await?;

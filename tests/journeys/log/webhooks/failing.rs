@@ -3,7 +3,7 @@
 use payments_store::DisabledBy;
 
 use payments_boot::{WebhookMaster, WebhookMasterError};
-use payments_month::journal::journaled;
+use payments_lab::laws::journal::journaled;
 use payments_tests::Bus;
 
 use super::*;
@@ -111,6 +111,20 @@ async fn an_endpoint_that_asks_to_be_left_alone_is() -> Result<()> {
     assert_eq!(hooks.receivers.messages(PORT).len(), 1);
     minutes(&hooks, 1).await?;
     hooks.judge().await
+}
+
+#[tokio::test]
+async fn while_an_endpoint_is_left_alone_it_gets_the_tests_that_are_asked_for_and_no_event() -> Result<()> {
+    let mut hooks = Hooks::with_endpoint().await?;
+    hooks.receivers.react(PORT, |_| Reaction::RetryAfter(429, 600));
+    hooks.segment(1, 0).await?;
+    hooks.publish().await?;
+    ensure!(hooks.world.store().await.ask_webhook_test(&id()?, hooks.world.now()).await?);
+    minutes(&hooks, 2).await?;
+    let messages = hooks.receivers.messages(PORT);
+    let kinds: Vec<&str> = messages.iter().map(|message| text_of(&message.events[0]["type"])).collect();
+    assert_eq!(kinds, ["payment.scheduled", "webhook.test"]);
+    Ok(())
 }
 
 /// The journal and the bus need no secret.

@@ -1,0 +1,79 @@
+//! What is played.
+
+use std::collections::BTreeSet;
+
+use payments_machine::Environment;
+use payments_machine::event::DEVELOPMENT_CLIENT;
+use payments_model::BusinessZone;
+
+use crate::plans::faults::FaultKind;
+use crate::plans::outages::Outage;
+use crate::plans::weakness::Weakness;
+
+/// Who cancels and amends what it should not.
+pub(crate) const FAULTY: &str = "faulty";
+
+/// What is played.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The seed of everything that is random.
+    pub seed: u64,
+    /// How many days have payments.
+    pub days: u32,
+    /// How many payments a day has.
+    pub payments: usize,
+    /// The kinds of faults that do not happen.
+    pub without: BTreeSet<FaultKind>,
+    /// What is taken out of the functions' calls.
+    pub weakness: Option<Weakness>,
+    /// The planned outages.
+    pub outages: &'static [Outage],
+}
+
+impl Settings {
+    /// Returns a month with faults of every kind.
+    pub fn new(seed: u64, days: u32, payments: usize) -> Self {
+        Self { seed, days, payments, without: BTreeSet::new(), weakness: None, outages: &[] }
+    }
+
+    /// Returns the same month without faults.
+    pub fn healthy(self) -> Self {
+        Self { without: FaultKind::all().iter().copied().collect(), ..self }
+    }
+
+    /// Returns the most dispatch attempts of a payment: few, so that an absence of the transaction service can use them up.
+    /// An outage has those of the template, so that it can last until its alarm.
+    pub(crate) fn dispatch_attempts(&self) -> u32 {
+        if self.outages.is_empty() { 5 } else { 8 }
+    }
+
+    /// Whether no fault happens.
+    pub fn is_healthy(&self) -> bool {
+        self.without.len() == FaultKind::all().len()
+    }
+
+    /// Returns the same month with a weakness.
+    pub fn with(self, weakness: Weakness) -> Self {
+        Self { weakness: Some(weakness), ..self }
+    }
+
+    /// Tells the functions what this month has.
+    pub(crate) fn tell(&self, environment: &mut Environment, zone: BusinessZone) {
+        environment.time_zone = zone.to_string();
+        // Each shard costs thousands of calls a night.
+        environment.shards = match self.outages {
+            [] => 2,
+            some if some.contains(&Outage::WritesThrottled) => 4,
+            _ => 1,
+        };
+        // Reports of a few rows have several runs.
+        if self.outages.is_empty() {
+            environment.max_report_rows = [2, 7, 100_000][usize::from(self.seed.to_le_bytes()[0]) % 3];
+        }
+        environment.dispatch_attempts = self.dispatch_attempts();
+        environment.machine_clients = [DEVELOPMENT_CLIENT, FAULTY].join(",");
+        if let Some(weakness) = self.weakness {
+            weakness.weaken_environment(environment);
+        }
+    }
+}

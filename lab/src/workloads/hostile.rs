@@ -1,0 +1,83 @@
+//! Clients that send what no client should: each request has a clear answer, and changes nothing.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use fastrand::Rng;
+use http::Method;
+use payments_machine::client::Request;
+use serde_json::{Value, json};
+
+use crate::plans::faults::FaultKind;
+use crate::time::pause;
+use crate::workloads::clients::{TRIES, ask, wait};
+use crate::world::bank::Bank;
+
+/// Lets hostile clients send until `end`.
+pub(crate) async fn run(bank: Arc<Bank>, end: DateTime<Utc>) {
+    let mut random = bank.seed.source("hostile");
+    while bank.time.now() < end {
+        pause(TimeDelta::minutes(random.i64(20..120))).await;
+        if !bank.faults.draw(FaultKind::Hostile, 800) {
+            continue;
+        }
+        let request = hostile(&mut random);
+        for tried in 0..TRIES {
+            match ask(&bank, &request).await {
+                Some(reply) if (400..500).contains(&reply.status) && reply.status != 429 => break,
+                // Something else is wrong, too.
+                None => wait(tried).await,
+                Some(reply) if reply.is_for_later() || reply.status == 500 => wait(tried).await,
+                Some(reply) => {
+                    bank.complain(format!("{request:?} was answered {}", reply.status));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Returns a request that is wrong in one way.
+fn hostile(random: &mut Rng) -> Request {
+    // No intent has this amount, so the checker would find the payment.
+    let good = json!({
+        "payeeAccountId": "landlord", "amountMinor": 1, "currency": "GBP", "scheduledFor": "2026-12-24", "data": {},
+    });
+    let with = |name: &str, value: Value| {
+        let mut body = good.clone();
+        body[name] = value;
+        Request::create("acc-0", "hostile", &body)
+    };
+    let nested = (0..200).fold(json!(1), |inner, _| json!([inner]));
+    match random.u8(0..18) {
+        0 => Request::post("/accounts/acc-0/payments").header("Idempotency-Key", "hostile").text("{\"amountMinor\":"),
+        1 => with("amountMinor", json!(-5)),
+        2 => with("amountMinor", json!(u64::MAX)),
+        3 => with("currency", json!("XAU")),
+        4 => with("scheduledFor", json!("1999-12-31")),
+        5 => with("scheduledFor", json!("2026-02-30")),
+        6 => with("data", nested),
+        7 => with("data", json!("x".repeat(9_000))),
+        8 => with(&"f".repeat(30_000), json!(true)),
+        9 => Request::create("..", "hostile", &good),
+        10 => Request::get("/accounts/acc-0/payments?cursor=bm90IGEgY3Vyc29y"),
+        11 => Request::cancel("acc-1", "7a3f8f0e-52c4-5a51-8d0b-1be690c2f417"),
+        12 => Request::post("/payment-batches").json(&json!({ "payments": vec![good.clone(); 101] })),
+        13 => Request::get("/accounts/acc-0/payments/%00"),
+        14 => amendment(None).json(&good),
+        _ => {
+            let tags = ["*", "1", "\"01\"", "W/\"1\"", "\"1\", \"2\"", "\"99999999999\"", "\"\"", "\"-1\"", "\"1"];
+            amendment(random.choice(tags)).json(&good)
+        }
+    }
+}
+
+/// An amendment with an `If-Match` that is no entity tag of a payment, or without one.
+fn amendment(tag: Option<&str>) -> Request {
+    let path = "/accounts/acc-1/payments/7a3f8f0e-52c4-5a51-8d0b-1be690c2f417";
+    let request = Request::new(Method::PUT, path).header("Idempotency-Key", "hostile");
+    match tag {
+        Some(tag) => request.header("If-Match", tag),
+        None => request,
+    }
+}

@@ -1,0 +1,383 @@
+//! What invokes the functions beside clients: the stream, the queues and the schedules. None of them is reliable.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use chrono::{DateTime, TimeDelta, Utc};
+use fastrand::Rng;
+use lambda_runtime::Context;
+use payments_bank::Functions;
+use payments_delivery::{Delivery, DeliveryOutcome, QueueMapping, QueueMappingSettings, StreamMapping};
+use payments_machine::invocation::SETTLE_TIMEOUT;
+use payments_machine::triggers::{SCHEDULES, Schedule, ScheduleSpec, aggregator_settings, dispatch_settings};
+use payments_machine::{Function, Handlers as _};
+use payments_model::BusinessZone;
+use serde_json::Value;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+use crate::checks::acknowledged::Asked;
+use crate::checks::recounts;
+use crate::plans::broken::Part;
+use crate::plans::faults::FaultKind;
+use crate::time::pause;
+use crate::world::bank::Bank;
+
+/// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
+const LINGER: TimeDelta = TimeDelta::seconds(90);
+
+/// How often it looks meanwhile.
+const LOOK: TimeDelta = TimeDelta::seconds(5);
+
+/// How many days back and ahead a recount looks. That of the month's end sees all.
+const RECOUNTED: [i64; 2] = [-1, 0];
+
+/// How long functions may take.
+const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
+pub(crate) const SCHEDULED_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
+
+/// How often the journal is written while faults happen. Each minute, as in the template, a month would take a fifth longer.
+const JOURNALED_EVERY: TimeDelta = TimeDelta::minutes(15);
+
+/// How often it is written in a healthy month: an alarm waits for a quarter of an hour.
+const JOURNALED_IN_HEALTH_EVERY: TimeDelta = TimeDelta::minutes(5);
+
+fn is_on(switch: &AtomicBool) -> bool {
+    switch.load(Ordering::Relaxed)
+}
+
+/// Starts all triggers. They run as long as the runtime.
+pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
+    for (consumer, function) in [Function::Dispatch, Function::StreamAggregator].into_iter().enumerate() {
+        spawn_local(deliver(Arc::clone(bank), consumer, function, mapping(bank, function)?));
+    }
+    for _ in 0..2 {
+        spawn_local(settle(Arc::clone(bank)));
+    }
+    spawn_local(serve(Arc::clone(bank)));
+    spawn_local(roll(Arc::clone(bank)));
+    spawn_local(hold(Arc::clone(bank)));
+    spawn_local(fail_both(Arc::clone(bank)));
+    spawn_local(recount_by_hand(Arc::clone(bank)));
+    let journaled_every = if bank.faults.are_enabled() { JOURNALED_EVERY } else { JOURNALED_IN_HEALTH_EVERY };
+    let schedules = SCHEDULES.iter().map(|spec| {
+        let schedule = Schedule::new(spec, zone)?;
+        Ok(if spec.function == Function::Publish { schedule.every(journaled_every) } else { schedule })
+    });
+    let schedules = schedules.collect::<Result<Vec<_>>>()?;
+    spawn_local(schedule(Arc::clone(bank), schedules));
+    Ok(())
+}
+
+/// The mapping of a function from the stream that the hot table has now.
+fn mapping(bank: &Bank, function: Function) -> Result<StreamMapping> {
+    if function == Function::Dispatch {
+        let settings = dispatch_settings(&bank.queues.dispatch_failures.clone())?;
+        return Ok(StreamMapping::new(settings, bank.stream.shards())?);
+    }
+    let mut cuts = bank.seed.source("cuts");
+    let faulty = bank.faults.clone();
+    let cut = move |fits: usize| {
+        let is_cut = faulty.has(FaultKind::RecordsRepeated) && cuts.u8(0..3) == 0;
+        if is_cut { cuts.usize(1..=fits.max(1)) } else { fits }
+    };
+    let settings = bank.weakened(aggregator_settings()?);
+    Ok(StreamMapping::new(settings, bank.stream.shards())?.with_batch_cuts(cut))
+}
+
+/// Replaces the mapping of a table that is gone by that of the restored one. What Lambda still had of the old stream comes too late, from
+/// the beginning on.
+async fn replace(bank: &Bank, function: Function, mapping_before: &mut StreamMapping) -> Result<()> {
+    let mut late = std::mem::replace(mapping_before, mapping(bank, function)?);
+    late.restart_from_trim_horizon();
+    late.step_together(bank.time.now(), |event| consume(bank, function, event)).await?;
+    Ok(())
+}
+
+/// Delivers the stream to one of its consumers.
+async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mapping: StreamMapping) {
+    let mut active_until = bank.time.now();
+    let mut stream = bank.stream.number();
+    loop {
+        if !is_polled(&bank, function.as_str()) {
+            while !is_polled(&bank, function.as_str()) {
+                pause(LOOK).await;
+            }
+            mapping.resume_from_checkpoints();
+            if stream != bank.stream.number() {
+                stream = bank.stream.number();
+                if let Err(error) = replace(&bank, function, &mut mapping).await {
+                    bank.complain(format!("the mapping of {} cannot be replaced: {error:#}", function.as_str()));
+                }
+            }
+        }
+        let now = bank.time.now();
+        let invoke = |event| {
+            bank.metrics.sent(function.as_str(), &event, now);
+            consume(&bank, function, event)
+        };
+        let steps = mapping.step_together(now, invoke).await;
+        let Ok(steps) = steps else {
+            pause(LOOK).await;
+            continue;
+        };
+        count(&bank, function, &steps);
+        if steps.iter().any(|step| matches!(step.outcome, DeliveryOutcome::Retrying { .. })) {
+            pause(TimeDelta::seconds(2)).await;
+        }
+        if !steps.is_empty() {
+            active_until = bank.time.now() + LINGER;
+            if function == Function::StreamAggregator && bank.faults.draw(FaultKind::PollerRestarted, 2) {
+                mapping.restart_from_trim_horizon();
+            }
+            repeat(&bank, &mut mapping, function).await;
+        } else if bank.time.now() < active_until {
+            pause(LOOK).await;
+        } else {
+            bank.stream.news(consumer).await;
+            active_until = bank.time.now() + LINGER;
+        }
+    }
+}
+
+/// Whether Lambda polls for a function of the stream or of the queue of results.
+pub(crate) fn is_polled(bank: &Bank, package: &'static str) -> bool {
+    let (paused, stalled) = (is_on(&bank.switches.paused), is_on(&bank.switches.stalled));
+    let is_cut_off = package == "settle" && bank.switches.is_cut_off();
+    let is_restoring = match package {
+        "dispatch" => bank.switches.is_restoring(),
+        _ => bank.switches.is_table_lost(),
+    };
+    let stands = is_restoring || (package == "dispatch" && paused) || (package != "settle" && stalled) || is_cut_off;
+    !stands && !bank.broken.is(Part::Mapping(package))
+}
+
+/// Counts what a mapping of the stream delivered.
+fn count(bank: &Bank, function: Function, steps: &[Delivery]) {
+    let name = function.as_str();
+    for Delivery { records, outcome, .. } in steps {
+        bank.metrics.polled(name, *records);
+        if *outcome != DeliveryOutcome::Succeeded {
+            bank.metrics.failed(name, *records);
+        }
+        // `dispatch` has a failure queue, which takes what is discarded.
+        if matches!(outcome, DeliveryOutcome::Discarded { .. }) && function != Function::Dispatch {
+            bank.metrics.dropped(name, *records);
+        }
+    }
+}
+
+/// Delivers some records of a shard again, as Lambda does in rare cases.
+async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: Function) {
+    if !bank.faults.draw(FaultKind::RecordsRepeated, 8) {
+        return;
+    }
+    let Some((shard, Some(to))) = mapping.checkpoints().into_iter().rfind(|(_, checkpoint)| checkpoint.is_some())
+    else {
+        return;
+    };
+    let _repeated = mapping.redeliver(&shard, &to, &to, |event| consume(bank, function, event)).await;
+}
+
+/// Invokes a consumer of the stream.
+async fn consume(bank: &Bank, function: Function, event: Value) -> Result<Value, String> {
+    invoke_with(bank, function, STREAM_TIMEOUT, event).await
+}
+
+/// Invokes a function with records or messages. What it acknowledges, it has done.
+async fn invoke_with(bank: &Bank, function: Function, timeout: TimeDelta, event: Value) -> Result<Value, String> {
+    let asked = Asked::of(function, &event);
+    let run = |functions: Arc<Functions>| async move { functions.deliver(function, event).await };
+    let mut answer = bank.lambda.invoke(function.as_str(), timeout, run).await??;
+    bank.weakness.into_iter().for_each(|weakness| weakness.weaken_acknowledgement(function.as_str(), &mut answer));
+    asked.check(bank, &answer);
+    Ok(answer)
+}
+
+/// Delivers settlement results. A message whose invocation was killed, or whose deletion was lost, comes again.
+async fn settle(bank: Arc<Bank>) {
+    let settings = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
+    let mapping = QueueMapping::new(settings, bank.queues.results.clone());
+    loop {
+        let invoke = |event: Value| {
+            let bank = Arc::clone(&bank);
+            async move {
+                let done = invoke_with(&bank, Function::Settle, SETTLE_TIMEOUT, event).await?;
+                if bank.faults.draw(FaultKind::MessageRepeated, 20) {
+                    return Err("the messages are not deleted".to_owned());
+                }
+                Ok(done)
+            }
+        };
+        if !is_polled(&bank, "settle") {
+            pause(TimeDelta::seconds(10)).await;
+            continue;
+        }
+        match mapping.step(bank.time.now(), invoke).await {
+            Some(done) => {
+                bank.metrics.polled("settle", done.messages);
+                if done.deleted < done.messages {
+                    bank.metrics.failed("settle", done.messages - done.deleted);
+                }
+            }
+            None => pause(TimeDelta::seconds(10)).await,
+        }
+    }
+}
+
+/// Lets the transaction service work, unless it is away.
+async fn serve(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("service");
+    let mut away_until = bank.time.now();
+    let mut next_day = bank.time.now();
+    loop {
+        pause(TimeDelta::seconds(10)).await;
+        let now = bank.time.now();
+        if now >= next_day {
+            next_day = now + TimeDelta::days(1);
+            if bank.faults.draw(FaultKind::ServiceAway, 60) {
+                away_until = now + TimeDelta::hours(random.i64(1..48));
+            }
+        }
+        let is_away = now < away_until && bank.faults.has(FaultKind::ServiceAway);
+        if is_away || bank.broken.is(Part::Service) {
+            continue;
+        }
+        bank.serve(now, &mut random);
+    }
+}
+
+/// Ends stream shards, each about every four hours.
+async fn roll(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("rolls");
+    loop {
+        pause(TimeDelta::minutes(random.i64(60..100))).await;
+        if bank.stream.roll(&mut random, bank.time.now()).is_ok() {
+            bank.faults.count(FaultKind::ShardRolled);
+        }
+    }
+}
+
+/// Pauses sending and stalls the stream now and then, for hours.
+async fn hold(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("holds");
+    loop {
+        pause(TimeDelta::hours(random.i64(12..36))).await;
+        for (kind, switch, per_thousand) in
+            [(FaultKind::Paused, &bank.switches.paused, 120), (FaultKind::Stalled, &bank.switches.stalled, 120)]
+        {
+            if bank.faults.draw(kind, per_thousand) {
+                switch.store(true, Ordering::Relaxed);
+                pause(TimeDelta::minutes(random.i64(30..600))).await;
+                switch.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Lets DynamoDB and the report store fail at once, from when a report begins.
+async fn fail_both(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("both fail");
+    loop {
+        let into_hour = bank.time.now().timestamp_millis().rem_euclid(3_600_000);
+        pause(TimeDelta::milliseconds(3_600_000 - into_hour)).await;
+        if bank.faults.draw(FaultKind::BothFail, 10) {
+            bank.switches.failing.store(true, Ordering::Relaxed);
+            pause(TimeDelta::seconds(random.i64(2..400))).await;
+            bank.switches.failing.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs the schedules: some twice, some late, some never.
+async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
+    let mut random = bank.seed.source("schedules");
+    loop {
+        let now = bank.time.now();
+        for schedule in &mut schedules {
+            if schedule.falls_due(now) {
+                run(&bank, schedule.spec(), &mut random);
+            }
+        }
+        let into_minute = now.timestamp_millis().rem_euclid(60_000);
+        pause(TimeDelta::milliseconds(60_000 - into_minute)).await;
+    }
+}
+
+/// Lets somebody recount every few hours, while faults happen: the schedule does so once, when a date begins.
+async fn recount_by_hand(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("recounts");
+    loop {
+        pause(TimeDelta::minutes(random.i64(120..480))).await;
+        let spec = SCHEDULES.iter().find(|spec| spec.function == Function::Recount);
+        if let Some(spec) = spec.filter(|_| bank.faults.are_enabled()) {
+            invoke(&bank, *spec).await;
+        }
+    }
+}
+
+fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
+    let is_skipped = bank.weakness.is_some_and(|weakness| weakness.skips(spec.name));
+    if is_skipped || bank.broken.is(Part::Schedule(spec.name)) {
+        return;
+    }
+    if bank.faults.draw(FaultKind::ScheduleMissed, 10) || (spec.name == "sweep" && is_on(&bank.switches.paused)) {
+        return;
+    }
+    let twice = bank.faults.draw(FaultKind::ScheduleTwice, 20);
+    for time in 0..=u8::from(twice) {
+        // The second one may come at once or minutes later.
+        let late = if time == 1 && random.bool() {
+            TimeDelta::seconds(random.i64(3..600))
+        } else if bank.faults.draw(FaultKind::ScheduleLate, 20) {
+            TimeDelta::seconds(random.i64(60..900))
+        } else {
+            TimeDelta::milliseconds(random.i64(0..3_000))
+        };
+        let bank = Arc::clone(bank);
+        spawn_local(async move {
+            pause(late).await;
+            invoke(&bank, spec).await;
+        });
+    }
+}
+
+async fn invoke(bank: &Bank, spec: ScheduleSpec) {
+    // Only the journal and the webhooks go on during a restore.
+    if bank.switches.is_restoring() && spec.function != Function::Publish {
+        return;
+    }
+    let Ok(mut input) = serde_json::from_str::<Value>(spec.input) else { return };
+    if spec.function == Function::Recount {
+        // Two years ahead, as a bank looks, would be four fifths of all calls.
+        let [from, to] = RECOUNTED.map(|days| (bank.time.now() + TimeDelta::days(days)).date_naive().to_string());
+        (input["from"], input["to"]) = (from.into(), to.into());
+    }
+    let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
+    let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
+    let began = bank.time.now();
+    let run = |functions: Arc<Functions>| async move { functions.scheduled(spec.function, input, context).await };
+    match bank.lambda.invoke(spec.function.as_str(), SCHEDULED_TIMEOUT, run).await {
+        Ok(Ok(outcome)) if spec.function == Function::Recount => recounts::check(bank, began, &outcome),
+        Ok(Ok(_)) => {}
+        Err(error) | Ok(Err(error)) => bank.note(format!("{}: {error}", spec.name)),
+    }
+}
+
+/// The context of an invocation that Lambda ends at `end`.
+pub(crate) fn context(end: DateTime<Utc>) -> Context {
+    let mut context = Context::default();
+    context.deadline = u64::try_from(end.timestamp_millis()).unwrap_or(0);
+    context
+}
+
+/// Waits until something is true, at most for `limit`. Returns whether it is.
+pub(crate) async fn until(limit: TimeDelta, mut holds: impl AsyncFnMut() -> bool) -> bool {
+    let waited = timeout(limit.to_std().unwrap_or_default(), async {
+        while !holds().await {
+            pause(TimeDelta::minutes(30)).await;
+        }
+    });
+    waited.await.is_ok()
+}

@@ -1,0 +1,236 @@
+//! The bank: everything that the tasks of a month share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, Utc};
+use fastrand::Rng;
+use payments_delivery::StreamSettings;
+use payments_machine::transaction_service::TransactionService;
+use payments_machine::{Direct, Queues};
+use payments_model::{BusinessZone, ShardCount};
+use serde_json::{Value, json};
+
+use crate::facts::attributes::text;
+use crate::facts::changes::{Changes, EngineStream};
+use crate::facts::heads::id_of;
+use crate::facts::intent::Intent;
+use crate::facts::zone::Zone;
+use crate::laws::consumer::Consumer;
+use crate::plans::acts::{Act, AmendmentCounts};
+use crate::plans::broken::Broken;
+use crate::plans::faults::{FaultKind, Faults};
+use crate::plans::outages::Outage;
+use crate::plans::switches::Switches;
+use crate::plans::weakness::Weakness;
+use crate::random::Seed;
+use crate::time::Time;
+use crate::world::alarms::Alarms;
+use crate::world::by_hand_log::ByHand;
+use crate::world::lambda::Lambda;
+use crate::world::metrics::Metrics;
+use crate::world::network::Network;
+use crate::world::receivers::Receivers;
+use crate::world::requests::RequestQueue;
+use crate::world::stream::Stream;
+
+/// The bank.
+pub(crate) struct Bank {
+    pub(crate) seed: Seed,
+    pub(crate) time: Time,
+    /// When the month began.
+    pub(crate) begin: DateTime<Utc>,
+    pub(crate) zone: BusinessZone,
+    /// The same zone, for those who share no code with the functions.
+    pub(crate) tz: Zone,
+    pub(crate) faults: Faults,
+    pub(crate) lambda: Lambda,
+    pub(crate) network: Network,
+    pub(crate) engine: Direct,
+    pub(crate) changes: Changes,
+    pub(crate) engine_stream: EngineStream,
+    pub(crate) stream: Stream,
+    pub(crate) queues: Queues,
+    pub(crate) requests: RequestQueue,
+    pub(crate) switches: Switches,
+    pub(crate) weakness: Option<Weakness>,
+    pub(crate) broken: Broken,
+    pub(crate) metrics: Metrics,
+    pub(crate) alarms: Alarms,
+    /// Whether clients amend payments: not where an outage damages heads.
+    pub(crate) amends: bool,
+    /// Whether `redate` has a calendar, and an operator runs it.
+    pub(crate) redates: bool,
+    /// The shards of the indexes.
+    pub(crate) shards: ShardCount,
+    /// The receiver of webhooks; none where an outage is planned.
+    pub(crate) receivers: Option<Receivers>,
+    pub(crate) state: Mutex<State>,
+}
+
+/// What changes, beside the tables.
+pub(crate) struct State {
+    pub(crate) service: TransactionService,
+    /// How many requests the service's contradictions were drawn for.
+    pub(crate) drawn: usize,
+    pub(crate) intents: Vec<Intent>,
+    /// What clients did with amendments, and how often.
+    pub(crate) amendments: AmendmentCounts,
+    /// What failed and is tried again.
+    pub(crate) troubles: Vec<String>,
+    /// What clients saw and must not see.
+    pub(crate) complaints: Vec<String>,
+    /// How many lists clients have read to their end.
+    pub(crate) lists: usize,
+    pub(crate) consumer: Consumer,
+    /// How many days are over.
+    pub(crate) days: u32,
+    pub(crate) by_hand: ByHand,
+    /// The payments that a client has asked to cancel, whatever came of it.
+    pub(crate) cancel_asked: BTreeSet<String>,
+    /// The payments of which a restore lost what was not logged, or what has no details any more.
+    pub(crate) lost: BTreeSet<String>,
+    /// How many payments the operator moved.
+    pub(crate) redated: u64,
+    /// How many changes were looked through for amendments by the bank.
+    pub(crate) learned: usize,
+    /// The epoch of the log that was lost, if it was.
+    pub(crate) lost_epoch: Option<u64>,
+    /// What restores did, in words.
+    pub(crate) restores: Vec<String>,
+    /// When each planned outage began.
+    pub(crate) began: BTreeMap<Outage, DateTime<Utc>>,
+    /// How many tasks planned outages, restores and the operator have.
+    pub(crate) busy: usize,
+    /// Whether the operator repairs counters.
+    pub(crate) repairing: bool,
+}
+
+impl State {
+    /// Returns the state before anything has happened.
+    pub(crate) fn of(service: TransactionService) -> Self {
+        Self {
+            service,
+            drawn: 0,
+            intents: Vec::new(),
+            amendments: Act::none_yet(),
+            troubles: Vec::new(),
+            complaints: Vec::new(),
+            lists: 0,
+            consumer: Consumer::default(),
+            days: 0,
+            by_hand: ByHand::default(),
+            cancel_asked: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            redated: 0,
+            learned: 0,
+            lost_epoch: None,
+            restores: Vec::new(),
+            began: BTreeMap::new(),
+            busy: 0,
+            repairing: false,
+        }
+    }
+}
+
+impl Bank {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the head of an intent is SCHEDULED in the hot table.
+    pub(crate) fn is_scheduled(&self, place: usize) -> bool {
+        let head = self.head_in("payments", place);
+        head.is_some_and(|head| text(&head, "status") == "SCHEDULED")
+    }
+
+    /// Returns the head of an intent as it is now, wherever it is.
+    pub(crate) fn head_of(&self, place: usize) -> Option<Value> {
+        self.head_in("payments", place).or_else(|| self.head_in("payment-history", place))
+    }
+
+    /// Returns the heads of an intent in both tables, now and at each change of the hot one since an instant.
+    pub(crate) fn heads_since(&self, place: usize, since: DateTime<Utc>) -> Vec<Value> {
+        let now = ["payments", "payment-history"].into_iter().filter_map(|table| self.head_in(table, place));
+        let mut heads: Vec<Value> = now.collect();
+        let id = self.state().intents[place].accepted.clone().unwrap_or_default();
+        let changes = self.changes.log();
+        let recent = changes.iter().rev().take_while(|change| change.at >= since);
+        for change in recent.filter(|change| id_of(&change.key.1) == id) {
+            heads.extend([&change.before, &change.after].into_iter().flatten().cloned());
+        }
+        heads
+    }
+
+    fn head_in(&self, table: &str, place: usize) -> Option<Value> {
+        let (pk, sk) = {
+            let state = self.state();
+            let intent = &state.intents[place];
+            (format!("ACCT#{}", intent.account), format!("{}#{}", intent.slot_at()?, intent.accepted.as_ref()?))
+        };
+        self.item(table, &pk, &sk)
+    }
+
+    /// Returns an item as it is now, past everything that fails.
+    pub(crate) fn item(&self, table: &str, pk: &str, sk: &str) -> Option<Value> {
+        let key = json!({ "pk": { "S": pk }, "sk": { "S": sk } });
+        let mut found = self.engine.call("GetItem", &json!({ "TableName": table, "Key": key })).ok()?;
+        found.get_mut("Item").map(Value::take)
+    }
+
+    /// Notes what failed and is tried again.
+    pub(crate) fn note(&self, trouble: String) {
+        self.state().troubles.push(trouble);
+    }
+
+    /// Notes what a client must not see.
+    pub(crate) fn complain(&self, complaint: String) {
+        self.state().complaints.push(format!("{}: {complaint}", self.time.now()));
+    }
+
+    /// Returns the settings of the mapping of `stream-aggregator`, as this month has them.
+    pub(crate) fn weakened(&self, settings: StreamSettings) -> StreamSettings {
+        match self.weakness {
+            Some(weakness) => weakness.weaken_aggregator(settings),
+            None => settings,
+        }
+    }
+
+    /// Lets the transaction service work, which now and then contradicts itself.
+    pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
+        let mut state = self.state();
+        state.service.step(now);
+        let new = self.requests.from(state.drawn);
+        state.drawn += new.len();
+        for request in new {
+            if self.faults.draw(FaultKind::Contradiction, 6) {
+                let result = contradiction(&request.request, random);
+                let amount = &request.request["amountMinor"];
+                let contested = state.intents.iter_mut().filter(|intent| intent.has_amount(amount));
+                contested.for_each(|intent| intent.contested = true);
+                let _sent = self.queues.results.send(result.to_string(), now);
+            }
+        }
+    }
+}
+
+/// Returns a settlement result that differs from the one that the service sends.
+fn contradiction(request: &Value, random: &mut Rng) -> Value {
+    let mut result = if random.bool() {
+        json!({
+            "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
+            "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts",
+        })
+    } else {
+        let transaction = format!("TX-OTHER-{:016X}", random.u64(..));
+        json!({
+            "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
+            "status": "PROCESSED", "transactionId": transaction,
+        })
+    };
+    if random.bool() {
+        result["accountId"] = request["accountId"].clone();
+        result["dueAt"] = request["dueAt"].clone();
+    }
+    result
+}

@@ -1,0 +1,39 @@
+//! What was changed by hand: an operator corrects it, and the checker leaves it out.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::facts::attributes::Key;
+use crate::plans::outages::Outage;
+
+/// The changes by hand.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ByHand {
+    /// What is damaged now.
+    pub(crate) damages: Vec<Damage>,
+    /// The places of these changes among all changes.
+    pub(crate) places: BTreeSet<usize>,
+    /// The payments that the transaction service refused, because no request can be made of them.
+    pub(crate) refused: BTreeSet<String>,
+    /// The places from when a table was lost to when it was restored.
+    pub(crate) restored: Option<Range<usize>>,
+}
+
+impl ByHand {
+    /// Whether no function made the change at a place.
+    pub(crate) fn made(&self, place: usize) -> bool {
+        self.places.contains(&place) || self.restored.as_ref().is_some_and(|range| range.contains(&place))
+    }
+}
+
+/// An attribute that was damaged.
+#[derive(Debug, Clone)]
+pub(crate) struct Damage {
+    pub(crate) key: Key,
+    pub(crate) attribute: &'static str,
+    pub(crate) original: Value,
+    /// The outage that it belongs to.
+    pub(crate) outage: Outage,
+}
