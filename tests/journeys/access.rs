@@ -4,16 +4,12 @@ mod clients;
 mod sign_in;
 mod tokens;
 
-use anyhow::{Context as _, Result};
 use http::Method;
-use payments_bank::Functions;
 use payments_boot::Lookup;
 use payments_http::routes::ROUTES;
 use payments_http::{ProblemKind, Route, Scope};
 use payments_machine::{Handlers as _, event};
-use payments_tests::orders::{entry, order_with, with};
-use payments_tests::{Ask, Reply, World};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 /// The scope of each route, whose payments it is about, and the status of an allowed request, if only one payment of `tenant` and one
 /// webhook endpoint exist, and nothing is logged.

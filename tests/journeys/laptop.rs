@@ -9,13 +9,12 @@ mod gateway;
 mod sandbox;
 mod start;
 
+use payments_tests::prelude::*;
 use std::fmt;
 
-use anyhow::{Context as _, Result, ensure};
 use payments_boot::Clock;
 use payments_local::business_days::Dates;
 use payments_local::{Options, System};
-use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

@@ -6,21 +6,12 @@ mod races;
 pub(crate) mod settlements;
 mod stale_index;
 
-use std::collections::BTreeSet;
-
-use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use insta::assert_snapshot;
-use payments_bank::Functions;
 use payments_boot::Lookup;
-use payments_machine::Fate;
 use payments_model::MAX_AMOUNT_MINOR;
-use payments_store::Item;
-use payments_tests::orders::processed;
-use payments_tests::tables::{number, units};
-use payments_tests::{World, assert_has};
-use serde_json::json;
+use payments_tests::prelude::*;
 
 use settlements::{
     Bill, SETTLED_AT, TODAY, body, column, files, ids_by_report, invoke, invoke_until, many, measured, published,

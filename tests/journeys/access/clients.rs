@@ -1,11 +1,7 @@
 //! Who a token's client is: what two names of it mean, and whose tokens pass without the account claim.
 
-use anyhow::Result;
 use payments_http::{Route, Scope};
-use payments_machine::Environment;
-use payments_tests::orders::with;
-use payments_tests::{Ask, World};
-use serde_json::json;
+use payments_tests::prelude::*;
 
 use super::{ask, rent, token};
 

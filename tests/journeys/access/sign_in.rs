@@ -1,9 +1,8 @@
 //! Signing in to the console of `cargo local --require-tokens`: authorization codes with PKCE, and who is refused.
 
-use std::sync::Arc;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
@@ -12,8 +11,6 @@ use payments_boot::Clock;
 use payments_local::token::Issuer;
 use payments_local::{Bank, Gateway};
 use payments_machine::links::ReportLinks;
-use payments_tests::World;
-use serde_json::{Value, json};
 
 use crate::laptop::{Answer, get, get_with, post};
 

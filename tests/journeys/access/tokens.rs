@@ -1,15 +1,11 @@
 //! `cargo local --require-tokens` over real HTTP: how to get a token, and how it is checked.
 
-use std::sync::Arc;
-
-use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_local::token::Issuer;
 use payments_local::{Bank, Gateway, welcome};
 use payments_machine::environment::AUDIENCE;
 use payments_machine::links::ReportLinks;
-use payments_tests::World;
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 use crate::laptop::{Answer, fixed_clock, get_with, post, start};
 

@@ -1,12 +1,10 @@
 //! The Rust client administers webhook endpoints. What else it does is checked beside the other clients, in
 //! `clients/rust/checks`.
 
-use std::sync::Arc;
-
-use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
+use payments_tests::prelude::*;
 use scheduled_payments::{Bank, BoxError, EndpointOrder, Error, Transport};
 
 use super::{exchange, request, start};

@@ -1,15 +1,13 @@
 //! The API's description as `cargo local` serves it: to everybody, with all that its page loads.
 
-use std::collections::BTreeSet;
+use payments_tests::prelude::*;
 use std::path::Path;
 
-use anyhow::Result;
 use payments_boot::Clock;
 use payments_local::System;
 use payments_local::docs::{DESCRIPTION, PAGE, description};
 use payments_model::UtcSecond;
 use payments_tests::Contract;
-use serde_json::Value;
 
 use super::{exchange, get, options, request, start};
 

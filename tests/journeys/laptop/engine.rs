@@ -1,8 +1,7 @@
 //! The embedded engine's port: programs call it as DynamoDB, and no browser may.
 
-use anyhow::Result;
-
 use super::{exchange, request, start};
+use payments_tests::prelude::*;
 
 fn call(operation: &str, headers: &str, body: &str) -> String {
     let signature =

@@ -1,11 +1,9 @@
 //! The examples of the description: what the page fills in succeeds, in the order of a payment's life.
 
-use std::collections::BTreeSet;
+use payments_tests::prelude::*;
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, Result};
 use payments_model::PaymentId;
-use serde_json::{Value, json};
 
 use super::{exchange, get, request, start};
 

@@ -1,8 +1,8 @@
 //! The gateway of `cargo local`: what the README shows, who is let in, and what is answered before a function.
 
+use payments_tests::prelude::*;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

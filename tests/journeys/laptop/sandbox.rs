@@ -1,13 +1,11 @@
 //! The sandbox over real HTTP: outcomes that references choose, and a clock that is moved.
 
+use payments_tests::prelude::*;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
 use payments_boot::Clock;
 use payments_local::{Options, System};
 use payments_machine::transaction_service::Chosen;
-use payments_tests::orders::{order, order_with};
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;

@@ -1,8 +1,8 @@
 //! How `cargo local` starts: its folders, its ports, its flags, and clear errors.
 
+use payments_tests::prelude::*;
 use std::net::TcpListener;
 
-use anyhow::Result;
 use aws_sdk_dynamodb::types::TimeToLiveStatus;
 use payments_local::{Options, System, welcome};
 use payments_machine::{EngineChoice, Stack};

@@ -1,16 +1,9 @@
 //! The payments of a date across all accounts, and the payment of a transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use anyhow::Result;
 use payments_http::DueCursor;
 use payments_model::{Event, Failure, PaymentId, Settlement, Status};
 use payments_store::item_bytes;
-use payments_tests::given::move_on;
-use payments_tests::orders::{entry, order, order_with};
-use payments_tests::tables::{item, number, text};
-use payments_tests::{Ask, Reply, World, assert_has};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 /// The requested date, and its neighbours.
 const DAY: &str = "2026-12-01";

@@ -1,14 +1,7 @@
 //! Stored payments that cannot be read: lists go on without them, and say which and how many they left out.
 
-use std::collections::BTreeSet;
-
-use anyhow::{Result, ensure};
 use payments_model::{Event, Settlement};
-use payments_tests::given::move_on;
-use payments_tests::orders::{entry, order_with};
-use payments_tests::tables::{details_key, item, number, text};
-use payments_tests::{Ask, World};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 /// The date of the payments.
 const DAY: &str = "2026-12-01";

@@ -1,16 +1,12 @@
 //! A lagging index: it still shows reported payments, or shows settlements late.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use payments_tests::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
 use aws_sdk_dynamodb::Client;
-use payments_bank::{Dependencies, Functions};
+use payments_machine::Interceptor;
 use payments_machine::interceptor::{Answer, Next, read_whole, respond};
-use payments_machine::{Call, Interceptor};
 use payments_store::Store;
-use payments_tests::{World, assert_has};
-use serde_json::{Value, json};
 
 use super::settlements::{SETTLED_AT, ids_by_report, invoke, many, reported_ids, run};
 

@@ -1,0 +1,17 @@
+//! What almost every journey uses.
+
+pub use std::collections::{BTreeMap, BTreeSet};
+pub use std::sync::Arc;
+
+pub use anyhow::{Context as _, Result, bail, ensure};
+pub use payments_bank::{Dependencies, Functions};
+pub use payments_machine::{Call, Environment, Fate, Recorder};
+pub use payments_store::Item;
+pub use serde_json::{Value, json};
+
+pub use crate::given::move_on;
+pub use crate::orders::{entry, failed, order, order_with, processed, with};
+pub use crate::tables::{NO_DEADLINE, Units, context, details_key, item, key_of, number, text, units};
+pub use crate::{
+    Ask, Counting, CrashPoints, Reply, Way, World, assert_has, interrupted, invoke, invoke_until, note_case,
+};
