@@ -52,7 +52,7 @@ fn events(entries: &[LogEntry]) -> Result<Vec<Value>> {
 
 /// Deletes a segment of the first epoch.
 async fn lose_segment(world: &World, number: usize) -> Result<()> {
-    let key = [("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text(&format!("{number:012}")))].into();
+    let key = [("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text(format!("{number:012}")))].into();
     let table = &world.environment.tables.log;
     world.client().await.delete_item().table_name(table).set_key(Some(key)).send().await?;
     Ok(())

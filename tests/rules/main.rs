@@ -10,6 +10,7 @@ mod domain;
 mod generators;
 mod graph;
 mod iam;
+mod joining;
 mod model;
 mod openapi;
 mod runbook;

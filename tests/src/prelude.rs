@@ -9,9 +9,14 @@ pub use payments_machine::{Call, Environment, Fate, Recorder};
 pub use payments_store::Item;
 pub use serde_json::{Value, json};
 
+pub use crate::ask::{Ask, Reply};
+pub use crate::cases::note_case;
+pub use crate::counting::Counting;
+pub use crate::crash_points::{CrashPoints, Way};
+pub use crate::fields::assert_has;
 pub use crate::given::move_on;
+pub use crate::interruption::interrupted;
+pub use crate::invocations::{invoke, invoke_until};
 pub use crate::orders::{entry, failed, order, order_with, processed, with};
 pub use crate::tables::{NO_DEADLINE, Units, context, details_key, item, key_of, number, text, units};
-pub use crate::{
-    Ask, Counting, CrashPoints, Reply, Way, World, assert_has, interrupted, invoke, invoke_until, note_case,
-};
+pub use crate::world::World;

@@ -162,6 +162,7 @@ impl ShardSweep<'_> {
                     self.outcome.claimed += 1;
                     self.outcome.count_overdue(Some(claimable_seconds(&head, head.updated_at())));
                 }
+                // Test: a_cancel_against_a_sweep
                 Ok(Moved::Elsewhere(_)) => self.outcome.already_claimed += 1,
                 // The claim's response: the claim is done if the head was only damaged elsewhere.
                 Err(error @ StoreError::Unreadable { .. }) => {

@@ -2,11 +2,9 @@
 
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
-use payments_files::FileKind;
+use payments_files::{FileKind, JournalObject, PublishedReport};
 use payments_model::{Event, Settlement};
 use payments_tests::prelude::*;
-use publish::JournalObject;
-use report::PublishedReport;
 
 use super::forms::{Goldens, Kind, assert_same, bytes_of, file_form, golden};
 use super::texts;
