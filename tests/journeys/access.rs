@@ -4,39 +4,37 @@ mod clients;
 mod sign_in;
 mod tokens;
 
-use anyhow::{Context as _, Result};
 use http::Method;
-use payments_bank::Functions;
 use payments_http::routes::ROUTES;
 use payments_http::{ProblemKind, Route, Scope};
 use payments_machine::{Handlers as _, event};
-use payments_tests::{Ask, Reply, World};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
-/// The scope of each route, and whose payments it is about.
-const NEEDS: [(Route, Scope, Reach); 22] = [
-    (Route::CreatePayment, Scope::Write, Reach::Account),
-    (Route::CreateBatch, Scope::Feed, Reach::Bank),
-    (Route::CreateAccountBatch, Scope::Write, Reach::Account),
-    (Route::CancelPayment, Scope::Write, Reach::Account),
-    (Route::AmendPayment, Scope::Write, Reach::Account),
-    (Route::ListPayments, Scope::Read, Reach::Account),
-    (Route::GetPayment, Scope::Read, Reach::Account),
-    (Route::ListVersions, Scope::Read, Reach::Account),
-    (Route::ListDue, Scope::Inspect, Reach::Bank),
-    (Route::GetCounts, Scope::Inspect, Reach::Bank),
-    (Route::ListEvents, Scope::Inspect, Reach::Bank),
-    (Route::ListEndpoints, Scope::Inspect, Reach::Bank),
-    (Route::PutEndpoint, Scope::Webhooks, Reach::Bank),
-    (Route::GetEndpoint, Scope::Inspect, Reach::Bank),
-    (Route::DeleteEndpoint, Scope::Webhooks, Reach::Bank),
-    (Route::GetEndpointSecret, Scope::Webhooks, Reach::Bank),
-    (Route::TestEndpoint, Scope::Webhooks, Reach::Bank),
-    (Route::ReplayEndpoint, Scope::Webhooks, Reach::Bank),
-    (Route::SkipEvent, Scope::Webhooks, Reach::Bank),
-    (Route::RotateSecret, Scope::Webhooks, Reach::Bank),
-    (Route::ListCalendars, Scope::Read, Reach::Nothing),
-    (Route::GetCalendar, Scope::Read, Reach::Nothing),
+/// The scope of each route, whose payments it is about, and the status of an allowed request, if only one payment of `tenant` and one
+/// webhook endpoint exist, and nothing is logged.
+const NEEDS: [(Route, Scope, Reach, i64); 22] = [
+    (Route::CreatePayment, Scope::Write, Reach::Account, 201),
+    (Route::CreateBatch, Scope::Feed, Reach::Bank, 200),
+    (Route::CreateAccountBatch, Scope::Write, Reach::Account, 200),
+    (Route::CancelPayment, Scope::Write, Reach::Account, 200),
+    (Route::AmendPayment, Scope::Write, Reach::Account, 409),
+    (Route::ListPayments, Scope::Read, Reach::Account, 200),
+    (Route::GetPayment, Scope::Read, Reach::Account, 200),
+    (Route::ListVersions, Scope::Read, Reach::Account, 200),
+    (Route::ListDue, Scope::Inspect, Reach::Bank, 200),
+    (Route::GetCounts, Scope::Inspect, Reach::Bank, 200),
+    (Route::ListEvents, Scope::Inspect, Reach::Bank, 200),
+    (Route::ListEndpoints, Scope::Inspect, Reach::Bank, 200),
+    (Route::PutEndpoint, Scope::Webhooks, Reach::Bank, 200),
+    (Route::GetEndpoint, Scope::Inspect, Reach::Bank, 200),
+    (Route::DeleteEndpoint, Scope::Webhooks, Reach::Bank, 404),
+    (Route::GetEndpointSecret, Scope::Webhooks, Reach::Bank, 200),
+    (Route::TestEndpoint, Scope::Webhooks, Reach::Bank, 202),
+    (Route::ReplayEndpoint, Scope::Webhooks, Reach::Bank, 200),
+    (Route::SkipEvent, Scope::Webhooks, Reach::Bank, 409),
+    (Route::RotateSecret, Scope::Webhooks, Reach::Bank, 200),
+    (Route::ListCalendars, Scope::Read, Reach::Nothing, 200),
+    (Route::GetCalendar, Scope::Read, Reach::Nothing, 404),
 ];
 
 /// Whose payments a route is about.
@@ -47,41 +45,14 @@ enum Reach {
     Nothing,
 }
 
-/// The status of an allowed request to each route, if only one payment of `tenant` and one webhook endpoint exist, and nothing is logged.
-const LET_IN: [(Route, i64); 22] = [
-    (Route::CreatePayment, 201),
-    (Route::CreateBatch, 200),
-    (Route::CreateAccountBatch, 200),
-    (Route::CancelPayment, 200),
-    (Route::AmendPayment, 409),
-    (Route::ListPayments, 200),
-    (Route::GetPayment, 200),
-    (Route::ListVersions, 200),
-    (Route::ListDue, 200),
-    (Route::GetCounts, 200),
-    (Route::ListEvents, 200),
-    (Route::ListEndpoints, 200),
-    (Route::PutEndpoint, 200),
-    (Route::GetEndpoint, 200),
-    (Route::DeleteEndpoint, 404),
-    (Route::GetEndpointSecret, 200),
-    (Route::TestEndpoint, 202),
-    (Route::ReplayEndpoint, 200),
-    (Route::SkipEvent, 409),
-    (Route::RotateSecret, 200),
-    (Route::ListCalendars, 200),
-    (Route::GetCalendar, 404),
-];
-
 #[tokio::test]
 async fn every_route_requires_its_scope_and_account() -> Result<()> {
     let world = World::open().await?;
     let id = world.create("tenant", "rent", &rent()).await?;
-    assert_eq!(world.send(ask(Route::PutEndpoint, "tenant", &id)).await?.status, 201);
+    world.send(ask(Route::PutEndpoint, "tenant", &id)).await?.with_status(201)?;
     assert_eq!(ROUTES.each_ref().map(|spec| spec.route), NEEDS.map(|(route, ..)| route), "each route needs a row");
-    for (route, scope, reach) in NEEDS {
+    for (route, scope, reach, let_in) in NEEDS {
         let spec = ROUTES.iter().find(|spec| spec.route == route).context("a route")?;
-        let (_, let_in) = LET_IN.into_iter().find(|row| row.0 == route).context("a row")?;
         let right = scope.as_str();
         let wrong = Scope::ALL.into_iter().filter(|other| *other != scope).map(Scope::as_str);
         let (wrong, all) = (wrong.collect::<Vec<_>>().join(" "), Scope::ALL.map(Scope::as_str).join(" "));
@@ -133,35 +104,6 @@ async fn every_route_requires_its_scope_and_account() -> Result<()> {
 }
 
 #[tokio::test]
-async fn one_who_acts_for_any_account_reads_none() -> Result<()> {
-    let world = World::open().await?;
-    let id = world.create("tenant", "rent", &rent()).await?;
-    let (feed, inspect) =
-        (machine(json!({ "scope": "payments/feed" })), machine(json!({ "scope": "payments/inspect" })));
-    let reads = [
-        "/payments?dueDate=2026-12-01".to_owned(),
-        "/payments?transactionId=TX-1".to_owned(),
-        "/counts".to_owned(),
-        "/events".to_owned(),
-        "/accounts/tenant/payments".to_owned(),
-        format!("/accounts/tenant/payments/{id}"),
-    ];
-    for path in reads {
-        let reply = world.send_authorized(&feed, Ask::get(&path)).await?;
-        assert_eq!((reply.status, reply.problem()), (403, "forbidden"), "{path}: {reply}");
-        let reply = world.send_authorized(&inspect, Ask::get(&path)).await?;
-        assert_eq!(reply.status, if path.starts_with("/accounts") { 403 } else { 200 }, "{path}: {reply}");
-    }
-    for acts in
-        [ask(Route::CreatePayment, "tenant", &id), ask(Route::CreateBatch, "tenant", &id), Ask::cancel("tenant", &id)]
-    {
-        let reply = world.send_authorized(&inspect, acts.clone()).await?;
-        assert_eq!((reply.status, reply.problem()), (403, "forbidden"), "{acts:?}: {reply}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
 async fn another_account_is_answered_like_an_unknown_payment() -> Result<()> {
     let world = World::open().await?;
     let scheduled = world.create("landlord", "rent", &rent()).await?;
@@ -170,7 +112,7 @@ async fn another_account_is_answered_like_an_unknown_payment() -> Result<()> {
     let tenant = token(json!({ "scope": "payments/read payments/write", "custom:accounts": "tenant" }));
     let unknown = "00000000-0000-5000-8000-000000000000";
     let none = world.send_authorized(&tenant, Ask::get(&format!("/accounts/tenant/payments/{unknown}"))).await?;
-    assert_eq!((none.status, none.problem()), (404, "no-such-payment"), "{none}");
+    let none = none.refused(404, "no-such-payment")?;
     let mut asks = vec![
         Ask::create("landlord", "new", &rent()),
         Ask::create("landlord", "rent", &rent()),
@@ -194,62 +136,34 @@ async fn another_account_is_answered_like_an_unknown_payment() -> Result<()> {
     for ask in asks {
         assert_eq!(world.send_authorized(&tenant, ask.clone()).await?, none, "{ask:?}");
     }
-    let kept = world.send(Ask::get("/accounts/landlord/payments")).await?;
-    assert_eq!(kept.payments().len(), 2, "{kept}");
-    assert_eq!(kept.payments().iter().filter(|payment| payment["status"] == "SCHEDULED").count(), 1, "{kept}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_cursor_of_another_account_is_rejected() -> Result<()> {
-    let world = World::open().await?;
-    for (account, key) in [("landlord", "1"), ("landlord", "2"), ("tenant", "1"), ("tenant", "2")] {
-        world.create(account, key, &rent()).await?;
-    }
-    let of_landlord = world.send(Ask::get("/accounts/landlord/payments?limit=1")).await?;
-    let of_date = world.send(Ask::get("/payments?dueDate=2026-12-01&limit=1")).await?;
-    let tenant = token(json!({ "scope": "payments/read payments/inspect", "custom:accounts": "tenant" }));
-    let own = world.send_authorized(&tenant, Ask::get("/accounts/tenant/payments?limit=1")).await?;
-    for (account, cursor, status, problem) in [
-        ("tenant", own.field("nextCursor"), 200, ""),
-        ("tenant", of_landlord.field("nextCursor"), 400, "invalid-cursor"),
-        ("tenant", of_date.field("nextCursor"), 400, "invalid-cursor"),
-        ("landlord", own.field("nextCursor"), 404, "no-such-payment"),
-        ("landlord", of_landlord.field("nextCursor"), 404, "no-such-payment"),
-    ] {
-        assert!(!cursor.is_empty());
-        let ask = Ask::get(&format!("/accounts/{account}/payments?cursor={cursor}"));
-        let reply = world.send_authorized(&tenant, ask).await?;
-        assert_eq!((reply.status, reply.problem()), (status, problem), "{account}: {reply}");
-        assert!(!reply.text.contains("landlord\""), "{reply}");
-    }
+    let kept = |status: &str| format!("/accounts/landlord/payments?status={status}");
+    assert_eq!(world.listed(&kept("SCHEDULED")).await?, [scheduled]);
+    assert_eq!(world.listed(&kept("CANCELLED")).await?, [cancelled]);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_account_claim_is_read_in_all_its_forms() -> Result<()> {
     let world = World::with(|environment| environment.account_claim = "accounts".to_owned()).await?;
-    let list = |account: &str| Ask::get(&format!("/accounts/{account}/payments"));
-    for (claim, reached) in [
-        (json!("acc-1"), vec!["acc-1"]),
-        (json!("[acc-1 acc-2]"), vec!["acc-1", "acc-2"]),
-        (json!("acc-1,acc-2"), vec!["acc-1", "acc-2"]),
-        (json!(r#"["acc-1","acc-2"]"#), vec!["acc-1", "acc-2"]),
-        (json!(["acc-1", "acc-2"]), vec!["acc-1", "acc-2"]),
-        (json!([]), vec![]),
-        (json!(""), vec![]),
-        (json!("*"), vec![]),
-        (json!("acc-1 acc#2"), vec![]),
-        (json!({ "acc-1": true }), vec![]),
-        (json!(true), vec![]),
+    for (claim, statuses) in [
+        (json!("acc-1"), [200, 404]),
+        (json!("[acc-1 acc-2]"), [200, 200]),
+        (json!("acc-1,acc-2"), [200, 200]),
+        (json!(r#"["acc-1","acc-2"]"#), [200, 200]),
+        (json!(["acc-1", "acc-2"]), [200, 200]),
+        (json!([]), [404, 404]),
+        (json!(""), [404, 404]),
+        (json!("*"), [404, 404]),
+        (json!("acc-1 acc#2"), [404, 404]),
+        (json!({ "acc-1": true }), [404, 404]),
+        (json!(true), [404, 404]),
     ] {
         // The default claim means nothing here.
-        let claims =
-            json!({ "client_id": "feed", "scope": "payments/read", "accounts": claim, "custom:accounts": "acc-3" });
-        for account in ["acc-1", "acc-2"] {
-            let reply = world.send_authorized(&token(claims.clone()), list(account)).await?;
-            let want = if reached.contains(&account) { 200 } else { 404 };
-            assert_eq!(reply.status, want, "{claims}: {reply}");
+        let claims = machine(json!({ "scope": "payments/read", "accounts": claim, "custom:accounts": "acc-3" }));
+        for (account, status) in ["acc-1", "acc-2"].into_iter().zip(statuses) {
+            let list = Ask::get(&format!("/accounts/{account}/payments"));
+            let reply = world.send_authorized(&claims, list).await?;
+            assert_eq!(reply.status, status, "{claims}: {reply}");
         }
     }
     Ok(())
@@ -260,6 +174,8 @@ async fn the_trail_names_the_tokens_client_or_subject() -> Result<()> {
     let world = World::open().await?;
     for (n, (claims, by)) in [
         (json!({ "client_id": "feed", "sub": "7c3b" }), "feed"),
+        (json!({ "azp": "feed", "sub": "7c3b" }), "feed"),
+        (json!({ "cid": "feed", "sub": "7c3b" }), "feed"),
         (json!({ "sub": "7c3b" }), "7c3b"),
         (json!({ "client_id": "gateway-of-the-northern-branch-payments" }), "gateway-of-the-northern-~fb78a5328bba"),
         (json!({ "client_id": "gateway-of-the-northern-branch-payrolls" }), "gateway-of-the-northern-~8fd9ea72af24"),
@@ -268,8 +184,7 @@ async fn the_trail_names_the_tokens_client_or_subject() -> Result<()> {
     .into_iter()
     .enumerate()
     {
-        let mut claims = claims;
-        (claims["scope"], claims["custom:accounts"]) = (json!("payments/write"), json!("tenant"));
+        let claims = with(claims, json!({ "scope": "payments/write", "custom:accounts": "tenant" }));
         let put = world.send_authorized(&token(claims), Ask::create("tenant", &n.to_string(), &rent())).await?;
         assert_eq!(put.body["trail"][0]["by"], json!({ "kind": "client", "name": by }), "{put}");
     }
@@ -315,7 +230,7 @@ fn machine(mut claims: Value) -> Value {
 }
 
 fn rent() -> Value {
-    json!({ "payeeAccountId": "bank", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-12-01" })
+    order_with("2026-12-01", json!({ "payeeAccountId": "bank" }))
 }
 
 /// A valid request to a route.
@@ -323,15 +238,10 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
     match route {
         Route::CreatePayment => Ask::create(account, "rent", &rent()),
         Route::CreateBatch => {
-            let mut entry = rent();
-            (entry["accountId"], entry["idempotencyKey"]) = (account.into(), "rent".into());
-            Ask::post("/payment-batches").json(&json!({ "payments": [entry] }))
+            Ask::post("/payment-batches").json(&json!({ "payments": [entry(account, "rent", rent())] }))
         }
-        Route::CreateAccountBatch => {
-            let mut entry = rent();
-            entry["idempotencyKey"] = "rent".into();
-            Ask::post(&format!("/accounts/{account}/payment-batches")).json(&json!({ "payments": [entry] }))
-        }
+        Route::CreateAccountBatch => Ask::post(&format!("/accounts/{account}/payment-batches"))
+            .json(&json!({ "payments": [with(rent(), json!({ "idempotencyKey": "rent" }))] })),
         Route::CancelPayment => Ask::cancel(account, id),
         Route::AmendPayment => Ask::amend(account, id, ("change", 1), &rent()),
         Route::ListVersions => Ask::get(&format!("/accounts/{account}/payments/{id}/versions")),

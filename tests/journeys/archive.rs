@@ -4,17 +4,12 @@ mod kept;
 mod reads;
 mod stops;
 
-use anyhow::{Context as _, Result};
 use archive::ArchiveOutcome;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_bank::Functions;
 use payments_model::{PaymentId, State};
-use payments_store::Item;
 use payments_store::key::{account_partition, head_sort};
-use payments_tests::orders::{self, order_with};
-use payments_tests::tables::{Units, item, text};
-use payments_tests::{World, invoke};
-use serde_json::{Value, json};
+use payments_tests::orders;
+use payments_tests::prelude::*;
 
 /// The day on which the payments are created and due.
 const DAY: &str = "2026-11-20";

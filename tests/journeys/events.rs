@@ -1,19 +1,16 @@
 //! The cases of the HTTP functions: each runs through its function's handler in its own world, and its answer is a
 //! snapshot.
 
-use std::collections::{BTreeMap, BTreeSet};
+use payments_tests::prelude::*;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use insta::assert_snapshot;
 use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
-use payments_tests::Reply;
 use payments_tests::event_files::{answers, event_files, event_text, function_of, snapshot_of};
 use payments_tests::given::{http_event, run, world_of};
 use payments_tests::requests::{event_of, given, http_events, request_text};
-use serde_json::{Value, json};
 
 /// The operations whose result depends on stored items.
 const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "UpdateItem"];

@@ -11,10 +11,8 @@ mod log;
 mod payments;
 mod texts;
 
-use std::collections::BTreeSet;
-
-use anyhow::{Context as _, Result, ensure};
 use payments_boot::Lookup;
+use payments_tests::prelude::*;
 
 use forms::{Goldens, Kind, assert_same, folder, golden};
 pub(crate) use forms::{golden_details, golden_items};

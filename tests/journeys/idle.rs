@@ -1,10 +1,9 @@
 //! The bill of an idle stack: the table in `docs/performance.md`, from what the schedules of the local system do on an
 //! empty one. `UPDATE_DOCS=1` writes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use payments_tests::prelude::*;
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Timelike, Utc};
 use payments_alarms::Alarm;
 use payments_boot::Lookup;
@@ -12,9 +11,7 @@ use payments_machine::Handlers as _;
 use payments_machine::Template;
 use payments_machine::template::ScheduleSpec;
 use payments_machine::triggers::Schedule;
-use payments_tests::tables::context;
-use payments_tests::{World, template};
-use serde_json::Value;
+use payments_tests::template;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/performance.md");
 

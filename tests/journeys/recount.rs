@@ -5,19 +5,11 @@ mod pages;
 mod repair;
 mod stops;
 
-use std::sync::Arc;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context as _, Result};
-use payments_bank::Functions;
-use payments_machine::{Call, Fate};
-use payments_store::Item;
 use payments_tests::given::{ACCOUNT, HORIZON_DAYS, prepare};
-use payments_tests::orders::order;
-use payments_tests::tables::{NO_DEADLINE, item, number, text};
-use payments_tests::{World, interrupted, invoke_until};
 use recount::RecountOutcome;
-use serde_json::{Value, json};
 
 /// The date of these payments, its neighbours, and when the payments move.
 const DAY: &str = "2090-06-15";

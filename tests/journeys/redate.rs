@@ -8,14 +8,10 @@ mod named;
 mod stops;
 mod units;
 
-use anyhow::{Context as _, Result};
-use payments_bank::{Dependencies, Functions};
-use payments_machine::{Call, Environment, Fate, Recorder};
 use payments_store::Store;
-use payments_tests::tables::NO_DEADLINE;
-use payments_tests::{Ask, Counting, Reply, World, assert_has, invoke_until, orders, with_role};
+use payments_tests::prelude::*;
+use payments_tests::{orders, with_role};
 use redate::{Left, RedateOutcome};
-use serde_json::{Value, json};
 
 /// A holiday of England that T2 does not have, and the open dates before and after it.
 pub(crate) const HOLIDAY: &str = "2026-12-28";

@@ -6,18 +6,10 @@ mod races;
 pub(crate) mod settlements;
 mod stale_index;
 
-use std::collections::BTreeSet;
-
-use anyhow::Result;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use insta::assert_snapshot;
-use payments_machine::Fate;
-use payments_store::Item;
-use payments_tests::orders::processed;
-use payments_tests::tables::{number, units};
-use payments_tests::{World, assert_has};
-use serde_json::json;
+use payments_tests::prelude::*;
 
 use settlements::{
     Bill, SETTLED_AT, TODAY, body, files, invoke, many, measured, published_files, reported_ids, run, settled,

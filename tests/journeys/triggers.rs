@@ -1,23 +1,19 @@
 //! The events of schedules, stream and queues: each runs through its function, and its answer, messages, metrics
 //! and payments are a snapshot.
 
-use anyhow::{Context as _, Result, bail};
 use aws_lambda_events::dynamodb;
 use aws_sdk_dynamodb::types::AttributeValue;
 use insta::assert_snapshot;
 use lambda_runtime::LambdaEvent;
 use payments_machine::Handlers as _;
-use payments_store::Item;
-use payments_tests::World;
 use payments_tests::event_files::{event_text, function_of, snapshot_of};
 use payments_tests::given::ACCOUNT;
-use payments_tests::tables::context;
+use payments_tests::prelude::*;
 use payments_tests::trigger_events::{
     GIVEN, deadline_of, delivered, found_by, in_order_of_ids, now_of, snapshot_text, trigger_events, world_of,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
 #[tokio::test]
 async fn every_trigger_event_leads_to_its_snapshot() -> Result<()> {

@@ -30,10 +30,9 @@ const NOT_IN_EVENTS: [(i64, &str); 4] = [
 ];
 
 /// Answers to bodies that are too long for a case; journeys send those.
-const TOO_LONG_FOR_EVENTS: [(&str, i64); 8] = [
+const TOO_LONG_FOR_EVENTS: [(&str, i64); 7] = [
     ("POST /payment-batches", 413),
     ("POST /accounts/{accountId}/payment-batches", 413),
-    ("POST /accounts/{accountId}/payments/{paymentId}/cancel", 413),
     ("PUT /webhook-endpoints/{endpointId}", 413),
     ("POST /webhook-endpoints/{endpointId}/test", 413),
     ("POST /webhook-endpoints/{endpointId}/replay", 413),

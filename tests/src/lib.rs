@@ -17,6 +17,7 @@ mod interruption;
 mod invocations;
 mod log_lines;
 pub mod orders;
+pub mod prelude;
 pub mod requests;
 mod role;
 mod role_check;

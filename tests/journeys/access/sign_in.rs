@@ -1,9 +1,8 @@
 //! Signing in to the console of `cargo local --require-tokens`: authorization codes with PKCE, and who is refused.
 
-use std::sync::Arc;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
@@ -12,10 +11,8 @@ use payments_boot::Clock;
 use payments_local::token::Issuer;
 use payments_local::{Bank, Gateway};
 use payments_machine::links::ReportLinks;
-use payments_tests::World;
-use serde_json::{Value, json};
 
-use crate::laptop::gateway::exchange;
+use crate::laptop::{Answer, get, get_with, post};
 
 /// The example of RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -72,16 +69,26 @@ impl Provider {
     }
 
     /// The page on which a person chooses.
-    async fn page(&self, changes: &[Change<'_>]) -> Result<String> {
-        let query = self.asked(changes);
-        get(&self.api, &format!("/oauth2/authorize?{query}"), "").await
+    async fn page(&self, changes: &[Change<'_>]) -> Result<Answer> {
+        get(&self.api, &format!("/oauth2/authorize?{}", self.asked(changes))).await
+    }
+
+    /// The answer to a person who chose a role.
+    async fn choose(&self, role: &str, headers: &str, changes: &[Change<'_>]) -> Result<Answer> {
+        let form = format!("role={role}&{}", self.asked(changes));
+        post(&self.api, "/oauth2/authorize", headers, &form).await
+    }
+
+    /// The status of a view that is asked for with a token.
+    async fn view(&self, token: &str) -> Result<u16> {
+        let header = format!("Authorization: Bearer {token}\n");
+        Ok(get_with(&self.api, "/console/views/day", &header).await?.status)
     }
 
     /// The code that a person of this role lets the console have.
     async fn code(&self, role: &str, changes: &[Change<'_>]) -> Result<String> {
-        let reply = post(&self.api, "/oauth2/authorize", "", &format!("role={role}&{}", self.asked(changes))).await?;
-        assert!(reply.starts_with("HTTP/1.1 303 "), "{reply}");
-        let location = location(&reply).context("a location")?;
+        let reply = self.choose(role, "", changes).await?.with_status(303)?;
+        let location = reply.header("location").context("a location")?;
         let query = location.strip_prefix(&format!("{}?", self.console)).context("the console")?;
         let answer: Vec<_> = parse(query.as_bytes()).into_owned().collect();
         assert_eq!(answer[1..], [("state".to_owned(), "a state".to_owned())], "{location}");
@@ -99,11 +106,9 @@ impl Provider {
             ("code_verifier", VERIFIER),
         ];
         let reply = post(&self.api, "/oauth2/token", "", &encoded(&good, changes)).await?;
-        let (head, body) = reply.split_once("\r\n\r\n").context("no body")?;
-        assert!(head.contains("cache-control: no-store"), "{reply}");
-        let is_good = head.starts_with("HTTP/1.1 200 ");
-        assert!(is_good || head.starts_with("HTTP/1.1 400 "), "{reply}");
-        Ok((is_good, serde_json::from_str(body)?))
+        assert_eq!(reply.header("cache-control"), Some("no-store"), "{reply}");
+        assert!([200, 400].contains(&reply.status), "{reply}");
+        Ok((reply.status == 200, reply.json()?))
     }
 
     fn wait(&self, seconds: i64) {
@@ -114,8 +119,7 @@ impl Provider {
 #[tokio::test]
 async fn a_person_signs_in_to_the_console() -> Result<()> {
     let provider = Provider::start().await?;
-    let page = provider.page(&[("state", Some(HOSTILE))]).await?;
-    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    let page = provider.page(&[("state", Some(HOSTILE))]).await?.with_status(200)?.to_string();
     assert!(page.contains(&format!("; form-action 'self' {};", provider.api)), "{page}");
     assert!(page.contains("; frame-ancestors 'none'") && !page.contains("<script"), "{page}");
     for (role, scope, subject, status) in [
@@ -134,14 +138,12 @@ async fn a_person_signs_in_to_the_console() -> Result<()> {
         let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims)?)?;
         assert_eq!((&claims["client_id"], &claims["sub"]), (&json!("local-console"), &json!(subject)));
         assert_eq!(claims["custom:accounts"].is_null(), role != "customer");
-        let view = get(&provider.api, "/console/views/day", &format!("Authorization: Bearer {token}\n")).await?;
-        assert!(view.starts_with(&format!("HTTP/1.1 {status} ")), "{role}: {view}");
+        assert_eq!(provider.view(token).await?, status, "{role}");
         provider.wait(3_600);
-        let view = get(&provider.api, "/console/views/day", &format!("Authorization: Bearer {token}\n")).await?;
-        assert!(view.starts_with("HTTP/1.1 401 "), "{role}: {view}");
+        assert_eq!(provider.view(token).await?, 401, "{role}");
     }
     // Only what the console asks for is offered.
-    let page = provider.page(&[("scope", Some("payments/inspect"))]).await?;
+    let page = provider.page(&[("scope", Some("payments/inspect"))]).await?.body;
     assert!(page.contains("value=\"look\"") && !page.contains("value=\"act\""), "{page}");
     provider.gateway.stop().await
 }
@@ -168,13 +170,10 @@ async fn a_wrong_request_for_a_code_is_refused() -> Result<()> {
         ("redirect_uri", None),
         ("state", Some(&long)),
     ] {
-        for reply in [
-            provider.page(&[change]).await?,
-            post(api, "/oauth2/authorize", "", &format!("role=act&{}", provider.asked(&[change]))).await?,
-        ] {
-            assert!(reply.starts_with("HTTP/1.1 400 "), "{change:?}: {reply}");
-            assert_eq!((location(&reply), reply.contains("<script")), (None, false), "{change:?}: {reply}");
-            assert!(reply.len() < 2_500, "{change:?}: it grows with the request: {reply}");
+        for reply in [provider.page(&[change]).await?, provider.choose("act", "", &[change]).await?] {
+            let seen = (reply.status, reply.header("location"), reply.body.contains("<script"));
+            assert_eq!(seen, (400, None, false), "{change:?}: {reply}");
+            assert!(reply.to_string().len() < 2_500, "{change:?}: it grows with the request: {reply}");
         }
     }
     // Sent to the console, which asked.
@@ -190,15 +189,12 @@ async fn a_wrong_request_for_a_code_is_refused() -> Result<()> {
         (("scope", Some("openid payments/read")), "invalid_scope"),
     ] {
         let want = format!("{}?error={error}&state=a+state", provider.console);
-        for reply in [
-            provider.page(&[change]).await?,
-            post(api, "/oauth2/authorize", "", &format!("role=act&{}", provider.asked(&[change]))).await?,
-        ] {
-            assert_eq!(location(&reply), Some(want.as_str()), "{change:?}: {reply}");
+        for reply in [provider.page(&[change]).await?, provider.choose("act", "", &[change]).await?] {
+            assert_eq!(reply.header("location"), Some(want.as_str()), "{change:?}: {reply}");
         }
     }
     let twice = format!("/oauth2/authorize?{}&code_challenge={CHALLENGE}", provider.asked(&[]));
-    assert!(location(&get(api, &twice, "").await?).is_some_and(|to| to.contains("error=invalid_request")));
+    assert!(get(api, &twice).await?.header("location").is_some_and(|to| to.contains("error=invalid_request")));
     // A form of another site, of no role, and of one that was not offered.
     for (headers, role, changes) in [
         ("Sec-Fetch-Site: cross-site\n", "act", vec![]),
@@ -207,9 +203,8 @@ async fn a_wrong_request_for_a_code_is_refused() -> Result<()> {
         ("", "root", vec![]),
         ("", "act", vec![("scope", Some("payments/inspect"))]),
     ] {
-        let form = format!("role={role}&{}", provider.asked(&changes));
-        let reply = post(api, "/oauth2/authorize", headers, &form).await?;
-        assert!(reply.starts_with("HTTP/1.1 400 "), "{headers}{role}: {reply}");
+        let reply = provider.choose(role, headers, &changes).await?;
+        assert_eq!(reply.status, 400, "{headers}{role}: {reply}");
     }
     provider.gateway.stop().await
 }
@@ -248,17 +243,15 @@ async fn a_code_is_worth_nothing_to_anybody_else() -> Result<()> {
 #[tokio::test]
 async fn the_page_needs_no_token_and_each_view_does() -> Result<()> {
     let provider = Provider::start().await?;
-    let page = get(&provider.api, "/console", "").await?;
-    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    let page = get(&provider.api, "/console").await?.with_status(200)?.body;
     let assets: Vec<_> = page.split("\"/console/assets/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(assets.len() >= 3, "{page}");
     for asset in assets {
-        let reply = get(&provider.api, &format!("/console/assets/{asset}"), "").await?;
-        assert!(reply.starts_with("HTTP/1.1 200 ") && reply.contains("immutable"), "{asset}: {reply}");
+        let reply = get(&provider.api, &format!("/console/assets/{asset}")).await?.with_status(200)?;
+        assert!(reply.head.contains("immutable"), "{asset}: {reply}");
     }
     for path in ["/console/views/day", "/console/views/nothing", "/console/", "/console/assets/a/b", "/counts"] {
-        let reply = get(&provider.api, path, "").await?;
-        assert!(reply.starts_with("HTTP/1.1 401 "), "{path}: {reply}");
+        get(&provider.api, path).await?.with_status(401)?;
     }
     provider.gateway.stop().await
 }
@@ -272,18 +265,4 @@ fn encoded(good: &[(&str, &str)], changes: &[Change<'_>]) -> String {
         }
     }
     form.finish()
-}
-
-fn location(reply: &str) -> Option<&str> {
-    reply.lines().find_map(|line| line.strip_prefix("location: "))
-}
-
-async fn get(api: &str, target: &str, headers: &str) -> Result<String> {
-    exchange(api, &format!("GET {target} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n{headers}\n")).await
-}
-
-async fn post(api: &str, path: &str, headers: &str, form: &str) -> Result<String> {
-    let length = form.len();
-    let head = format!("POST {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n{headers}Content-Length: {length}\n");
-    exchange(api, &format!("{head}\n{form}")).await
 }

@@ -1,17 +1,13 @@
 //! `cargo local --require-tokens` over real HTTP: how to get a token, and how it is checked.
 
-use std::sync::Arc;
-
-use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_local::token::Issuer;
-use payments_local::{Bank, Gateway, Options, System, welcome};
+use payments_local::{Bank, Gateway, welcome};
 use payments_machine::environment::AUDIENCE;
 use payments_machine::links::ReportLinks;
-use payments_tests::World;
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
-use crate::laptop::gateway::{exchange, fixed_clock, options};
+use crate::laptop::{Answer, fixed_clock, get_with, post, start};
 
 /// A change of a good token's claims.
 type Change = fn(&mut Value, DateTime<Utc>);
@@ -52,19 +48,18 @@ async fn the_gateway_accepts_only_valid_tokens_of_its_issuer() -> Result<()> {
     ];
     for (what, header) in refused {
         let reply = list(&gateway.url(), "acc-1", &header).await?;
-        assert!(reply.starts_with("HTTP/1.1 401 Unauthorized"), "{what}: {reply}");
-        assert!(reply.ends_with(r#"{"message":"Unauthorized"}"#), "{what}: {reply}");
-        assert!(reply.contains("www-authenticate: Bearer"), "{what}: {reply}");
+        assert_eq!((reply.status, reply.body.as_str()), (401, r#"{"message":"Unauthorized"}"#), "{what}: {reply}");
+        assert!(reply.head.contains("www-authenticate: Bearer"), "{what}: {reply}");
     }
     for (what, header) in [
         ("as it is", format!("Bearer {token}")),
         ("bare", token.clone()),
         ("for us among others", changed(|claims, _| claims["aud"] = json!(["somebody", AUDIENCE]))?),
     ] {
-        let reply = list(&gateway.url(), "acc-1", &header).await?;
-        assert!(reply.starts_with("HTTP/1.1 200 OK"), "{what}: {reply}");
-        let other = list(&gateway.url(), "acc-2", &header).await?;
-        assert!(other.starts_with("HTTP/1.1 404"), "{what}: {other}");
+        for (account, status) in [("acc-1", 200), ("acc-2", 404)] {
+            let reply = list(&gateway.url(), account, &header).await?;
+            assert_eq!(reply.status, status, "{what}, {account}: {reply}");
+        }
     }
     gateway.stop().await?;
     Ok(())
@@ -72,7 +67,7 @@ async fn the_gateway_accepts_only_valid_tokens_of_its_issuer() -> Result<()> {
 
 #[tokio::test]
 async fn the_welcome_says_where_to_get_a_token() -> Result<()> {
-    let system = System::start(&Options { require_tokens: true, ..options()? }, &fixed_clock()).await?;
+    let system = start(|options| options.require_tokens = true).await?;
     let api = system.api_url();
     for (form, account, status) in [
         ("grant_type=client_credentials", "acc-1", 200),
@@ -81,29 +76,18 @@ async fn the_welcome_says_where_to_get_a_token() -> Result<()> {
         ("grant_type=client_credentials&account=acc-1&account=acc-2", "acc-2", 200),
         ("grant_type=client_credentials&account=acc-1", "acc-2", 404),
     ] {
-        let reply = list(&api, account, &format!("Bearer {}", token(&api, form).await?)).await?;
-        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{form}: {reply}");
+        let answer = post(&api, "/oauth2/token", "", form).await?.with_status(200)?.json()?;
+        let token = answer["access_token"].as_str().context("no token")?;
+        let reply = list(&api, account, &format!("Bearer {token}")).await?;
+        assert_eq!(reply.status, status, "{form}: {reply}");
     }
-    assert!(ask_for_token(&api, "grant_type=password").await?.starts_with("HTTP/1.1 400 "));
+    post(&api, "/oauth2/token", "", "grant_type=password").await?.with_status(400)?;
     let text = welcome::with_tokens("Create a payment.\n\n  curl -i a\n\n  curl b", &api);
     assert!(text.contains(&format!("{api}/oauth2/token -d grant_type=client_credentials")), "{text}");
     assert_eq!(text.matches(r#"  curl --oauth2-bearer "$TOKEN" "#).count(), 2, "{text}");
     system.stop().await
 }
 
-async fn list(api: &str, account: &str, authorization: &str) -> Result<String> {
-    let request = format!("GET /accounts/{account}/payments HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n");
-    exchange(api, &format!("{request}Authorization: {authorization}\n\n")).await
-}
-
-async fn ask_for_token(api: &str, form: &str) -> Result<String> {
-    let request = "POST /oauth2/token HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n";
-    exchange(api, &format!("{request}Content-Length: {}\n\n{form}", form.len())).await
-}
-
-async fn token(api: &str, form: &str) -> Result<String> {
-    let reply = ask_for_token(api, form).await?;
-    let (_, body) = reply.split_once("\r\n\r\n").context("no body")?;
-    let body: Value = serde_json::from_str(body)?;
-    body["access_token"].as_str().map(str::to_owned).with_context(|| reply.clone())
+async fn list(api: &str, account: &str, authorization: &str) -> Result<Answer> {
+    get_with(api, &format!("/accounts/{account}/payments"), &format!("Authorization: {authorization}\n")).await
 }

@@ -1,11 +1,11 @@
 //! The metrics of a healthy day and of the day before it: those of the functions, and AWS's own, as the day shows them.
 
-use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_alarms::{Metric, Resources, Sample, Samples};
 use payments_local::demo::{self, Minute, Progress, Settings};
 use payments_machine::payload::DataKind;
 use payments_queue::Queue;
+use payments_tests::prelude::*;
 use payments_tests::template;
 use tokio::sync::OnceCell;
 

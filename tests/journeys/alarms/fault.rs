@@ -1,10 +1,16 @@
 //! A fault in the metrics of a day, and the alarms that it sets off.
 
-use std::collections::BTreeSet;
-
 use payments_alarms::{Alarm, Metric, Sample, Samples};
+use payments_tests::prelude::*;
 
-use super::day::Day;
+use super::day::{Day, ids};
+
+/// The samples of a line that a function emits, by its package's name.
+pub(super) fn samples_of(line: &str, function: &str) -> Result<Vec<Sample>> {
+    let (id, mut samples) = (ids()?.function(function)?.to_owned(), Sample::of_line(line)?);
+    samples.iter_mut().for_each(|sample| drop(sample.metric.dimensions.insert("Function".to_owned(), id.clone())));
+    Ok(samples)
+}
 
 /// A fault in the metrics of a healthy day, and the alarms that it sets off: the first one is meant to, the others are
 /// its companions. None is a fault too small for an alarm.

@@ -1,326 +1,249 @@
 //! Faults that show in the functions' own metrics: each function runs under its fault, and emits what it emits.
 
-use std::sync::Arc;
-
-use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
-use daily_due_sweeper::Action;
 use futures::TryStreamExt as _;
 use http::Method;
-use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
 use payments_alarms::Sample;
-use payments_bank::Dependencies;
-use payments_model::EventFilter;
-use payments_model::webhook::EndpointUrl;
-use payments_store::{EndpointChoice, Item};
-use payments_tests::event_files::event_text;
+use payments_machine::Handlers as _;
+use payments_tests::event_files::function_of;
 use payments_tests::given::ACCOUNT;
-use payments_tests::tables::{NO_DEADLINE, context, number, text};
+use payments_tests::prelude::*;
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
-use payments_tests::{Ask, Bus, Reaction, Receivers, World};
-use serde_json::{Value, json};
+use payments_tests::{Bus, Reaction, Receivers};
 
-use super::day::{Day, ids};
-use super::fault::Fault;
+use super::day::Day;
+use super::fault::{Fault, samples_of};
+use super::publish::create_endpoint;
 use crate::triggers::run;
 
 /// How many hours into the day a fault shows.
 const SHOWS: i64 = 11;
 
+/// Damages of heads.
+const NO_AMOUNT: &str = "SET amountMinor = :value";
+const NO_TRAIL: &str = "SET trail = :value";
+
+/// What schedules start.
+const SWEEP: (&str, &str) = ("daily-due-sweeper", r#"{"action":"sweep"}"#);
+const REDRIVE: (&str, &str) = ("daily-due-sweeper", r#"{"action":"redrive"}"#);
+const REPORT: (&str, &str) = ("report", r#"{"action":"report"}"#);
+const RECOUNT: (&str, &str) = ("recount", r#"{"action":"recount","from":"2090-06-15","to":"2090-06-15"}"#);
+const ARCHIVE: (&str, &str) = ("archive", r#"{"action":"archive"}"#);
+const MOVE: (&str, &str) = ("redate", r#"{"action":"move","calendar":"GB","from":"2035-12-24","to":"2035-12-28"}"#);
+
+/// When functions run on the day of the payments.
+const ONE: &str = "2090-06-15T01:10:00Z";
+
+/// The steps before faults of one payment, and of a day.
+const CREATED: &[&str] = &["ingest/create"];
+const CLAIMED: &[&str] = &["ingest/create", "claimed"];
+const DAY: &[&str] = &["a-day"];
+const COUNTED: &[&str] = &["a-day", "counted"];
+
 /// All of them.
 pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
-    let (sweeper, ids) = ("daily-due-sweeper", ids()?);
     let mut faults = Vec::new();
-    for (what, function, alarms, lines) in [
-        ("a sweep ten hours after the due time", sweeper, ["PaymentsOverdue"], event("daily-due-sweeper/sweep").await?),
-        ("a damaged index entry", sweeper, ["SweepFailures"], Box::pin(damaged_entry()).await?),
-        ("a payment that stays pending", sweeper, ["PaymentsStuckPending"], Box::pin(stuck()).await?),
-        ("a damaged pending head", sweeper, ["RedriveFailures"], Box::pin(damaged_pending()).await?),
-        ("a head unlike its details", "dispatch", ["DisagreeingPayments"], Box::pin(disagreeing()).await?),
-        ("two results", "settle", ["ConflictingResults"], event("settle/conflicting").await?),
-        (
-            "a result after a cancel",
-            "settle",
-            ["CancelledPaymentsProcessed"],
-            event("settle/processed-after-cancel").await?,
-        ),
-        ("a result of another amount", "settle", ["ResultsOfOtherTransfers"], event("settle/other-amount").await?),
-        ("a shared id", "settle", ["SharedTransactionIds"], event("settle/shared-transaction-id").await?),
-        ("an unknown payment", "settle", ["UnknownPayments"], event("settle/unknown-payment").await?),
-        (
-            "a head that no list can read",
-            "query-account",
-            ["PaymentsUnreadable"],
-            unreadable(&format!("/accounts/{ACCOUNT}/payments?from=2090-06-15")).await?,
-        ),
-        (
-            "an entry that no list can read",
-            "query-due",
-            ["PaymentsUnreadable"],
-            unreadable("/payments?dueDate=2090-06-15").await?,
-        ),
-        ("wrong counters", "recount", ["CountsDrifted"], event("recount/recount-dates").await?),
-        ("a calendar that ends soon", "recount", ["CalendarEnds"], calendar_ends().await?),
-        ("a recount without time", "recount", ["RecountUnfinished"], Box::pin(recounted(false, true)).await?),
-        ("an entry that cannot be counted", "recount", ["DatesUnreadable"], Box::pin(recounted(true, false)).await?),
-        ("payments that refuse another date", "redate", ["LeftOnClosedDate"], Box::pin(left()).await?),
-        ("a move without time", "redate", ["RedateUnfinished"], Box::pin(redated_late()).await?),
-        ("a damaged settled head", "report", ["ReportFailures"], Box::pin(damaged_settled()).await?),
-        ("a file that is gone", "report", ["ReportFileAltered"], Box::pin(file_gone()).await?),
-        ("a report after nine hours", "report", ["ReportsLate"], event("report/report").await?),
-        ("a journal of a log that was lost", "publish", ["JournalMissed"], Box::pin(journal_of_lost_log()).await?),
-        ("an endpoint that is gone", "publish", ["WebhookDisabled"], Box::pin(endpoint("1.1.0", 410)).await?),
-        ("an endpoint of a log that was lost", "publish", ["WebhooksMissed"], Box::pin(endpoint("7.3.0", 200)).await?),
-        ("an endpoint that is changed", "webhooks", ["WebhookEndpointsChanged"], Box::pin(endpoint_changed()).await?),
-        ("a bus of a log that was lost", "publish", ["BusMissed"], Box::pin(bus_of_lost_log()).await?),
-        ("settlements in no report", "archive", ["ArchiveOverdue"], Box::pin(never_reported()).await?),
+    for (what, name, alarms) in [
+        ("a sweep ten hours after the due time", "daily-due-sweeper/sweep", &["PaymentsOverdue"][..]),
+        ("two results", "settle/conflicting", &["ConflictingResults"]),
+        ("a result after a cancel", "settle/processed-after-cancel", &["CancelledPaymentsProcessed"]),
+        ("a result of another amount", "settle/other-amount", &["ResultsOfOtherTransfers"]),
+        ("a shared id", "settle/shared-transaction-id", &["SharedTransactionIds"]),
+        ("an unknown payment", "settle/unknown-payment", &["UnknownPayments"]),
+        ("wrong counters", "recount/recount-dates", &["CountsDrifted"]),
+        ("a report after nine hours", "report/report", &["ReportsLate"]),
+        // One of the payments has the rule refuse.
+        ("a holiday that was announced", "redate/look", &["WaitingForRedate", "LeftOnClosedDate"]),
     ] {
-        faults.push(of_lines(day, what, ids.function(function)?, &alarms, &lines)?);
+        faults.push(of_lines(day, what, function_of(name), alarms, &event(name).await?)?);
     }
-    // One of the payments has the rule refuse.
-    let announced = event("redate/look").await?;
-    let (what, alarms) = ("a holiday that was announced", ["WaitingForRedate", "LeftOnClosedDate"]);
-    faults.push(of_lines(day, what, ids.function("redate")?, &alarms, &announced)?);
-    let (aggregator, irregular) = (ids.function("stream-aggregator")?, "ChangesIrregular");
-    for (what, alarms, (pointer, value)) in [
-        ("a damaged image", &["ChangesUnparsed", irregular][..], ("/NewImage/amountMinor/N", json!("0.5"))),
-        ("a version that follows none", &[irregular], ("/NewImage/version/N", json!("7"))),
-        ("a record of an earlier day", &["EventsMissing"], ("/ApproximateCreationDateTime", json!(1_796_115_600))),
+    let none = || AttributeValue::L(Vec::new());
+    let entry = damaged(CREATED, "SCHEDULED", NO_AMOUNT, number(0)).await?;
+    let stuck = damaged(CLAIMED, "PENDING", "SET dispatchAttempt = :value", number(8)).await?;
+    let pending = damaged(CLAIMED, "PENDING", NO_TRAIL, none()).await?;
+    let counted = damaged(COUNTED, "PENDING", NO_AMOUNT, number(0)).await?;
+    let settled = damaged(DAY, "PROCESSED", NO_TRAIL, none()).await?;
+    for (what, alarm, world, now, run, deadline) in [
+        ("a damaged index entry", "SweepFailures", entry, ONE, SWEEP, NO_DEADLINE),
+        ("a payment that stays pending", "PaymentsStuckPending", stuck, "2090-06-27T00:05:00Z", REDRIVE, NO_DEADLINE),
+        ("a damaged pending head", "RedriveFailures", pending, ONE, REDRIVE, NO_DEADLINE),
+        ("a recount without time", "RecountUnfinished", world_of(COUNTED).await?, ONE, RECOUNT, 0),
+        ("an entry that cannot be counted", "DatesUnreadable", counted, ONE, RECOUNT, NO_DEADLINE),
+        ("a move without time", "RedateUnfinished", announced().await?, now_of("redate/move"), MOVE, 0),
+        ("a damaged settled head", "ReportFailures", settled, ONE, REPORT, NO_DEADLINE),
+        (
+            "settlements in no report",
+            "ArchiveOverdue",
+            world_of(DAY).await?,
+            "2090-06-21T02:30:00Z",
+            ARCHIVE,
+            NO_DEADLINE,
+        ),
     ] {
-        let lines = Box::pin(counted(pointer, value)).await?;
-        faults.push(of_lines(day, what, aggregator, alarms, &lines)?);
+        let lines = ran(&world, now, run, deadline).await.context(what)?;
+        faults.push(of_lines(day, what, run.0, &[alarm], &lines)?);
+    }
+    for (what, function, alarm, lines) in [
+        ("a head that no list can read", "query-account", "PaymentsUnreadable", unreadable(&account_list()).await?),
+        ("an entry that no list can read", "query-due", "PaymentsUnreadable", unreadable(DATE_LIST).await?),
+        ("a head unlike its details", "dispatch", "DisagreeingPayments", disagreeing().await?),
+        ("a calendar that ends soon", "recount", "CalendarEnds", calendar_ends().await?),
+        ("payments that refuse another date", "redate", "LeftOnClosedDate", left().await?),
+        ("a file that is gone", "report", "ReportFileAltered", file_gone().await?),
+        ("a journal of a log that was lost", "publish", "JournalMissed", of_lost_log("journal").await?),
+        ("a bus of a log that was lost", "publish", "BusMissed", of_lost_log(Bus::CONSUMER).await?),
+        ("an endpoint that is gone", "publish", "WebhookDisabled", endpoint("1.1.0", 410).await?),
+        ("an endpoint of a log that was lost", "publish", "WebhooksMissed", endpoint("7.3.0", 200).await?),
+        ("an endpoint that is changed", "webhooks", "WebhookEndpointsChanged", endpoint_changed().await?),
+    ] {
+        faults.push(of_lines(day, what, function, &[alarm], &lines)?);
+    }
+    for (what, alarms, pointer, value) in [
+        ("a damaged image", &["ChangesUnparsed", "ChangesIrregular"][..], "/NewImage/amountMinor/N", json!("0.5")),
+        ("a version that follows none", &["ChangesIrregular"], "/NewImage/version/N", json!("7")),
+        ("a record of an earlier day", &["EventsMissing"], "/ApproximateCreationDateTime", json!(1_796_115_600)),
+    ] {
+        let lines = changed(pointer, value).await?;
+        faults.push(of_lines(day, what, "stream-aggregator", alarms, &lines)?);
     }
     // Each with the hour of its run.
-    let runs = Box::pin(unfinished_redrives()).await?;
-    let sweeper = ids.function(sweeper)?;
+    let (world, mut runs) = (world_of(CLAIMED).await?, Vec::new());
+    for now in [ONE, "2090-06-15T02:10:00Z", "2090-06-15T03:10:00Z"] {
+        runs.extend(ran(&world, now, REDRIVE, 0).await?);
+    }
+    let sweeper = "daily-due-sweeper";
     faults.push(of_lines(day, "three redrives without time", sweeper, &["RedriveUnfinished"], &runs)?);
     faults.push(of_lines(day, "two redrives without time", sweeper, &[], &runs[1..])?);
-    faults.extend(Box::pin(super::publish::faults(day)).await?);
+    faults.extend(super::publish::faults(day).await?);
     Ok(faults)
 }
 
 /// Creates a fault of the lines that a function emits, one an hour.
-fn of_lines(day: &Day, what: &str, id: &str, alarms: &[&'static str], lines: &[String]) -> Result<Fault> {
+fn of_lines(day: &Day, what: &str, function: &str, alarms: &[&'static str], lines: &[String]) -> Result<Fault> {
     let (mut samples, mut at) = (Vec::new(), day.begin + TimeDelta::hours(SHOWS));
     for line in lines {
-        for mut sample in Sample::of_line(line).with_context(|| what.to_owned())? {
-            sample.metric.dimensions.insert("Function".to_owned(), id.to_owned());
-            samples.push(Sample { at, ..sample });
-        }
+        samples.extend(samples_of(line, function)?.into_iter().map(|sample| Sample { at, ..sample }));
         at += TimeDelta::hours(1);
     }
+    ensure!(!samples.is_empty(), "{what} is not measured");
     Ok(Fault { what: what.to_owned(), alarms: alarms.to_vec(), silent: Vec::new(), samples })
 }
 
 /// The lines of an event's function.
 async fn event(name: &str) -> Result<Vec<String>> {
-    let world = Box::pin(world_of(found_by(name))).await?;
+    let world = world_of(found_by(name)).await?;
     world.set_clock(now_of(name))?;
     Box::pin(run(&world, name)).await?;
     Ok(world.outside.metrics.take())
 }
 
-/// The only head of the account with this status.
-async fn head(world: &World, status: &str) -> Result<Item> {
-    let heads = world.heads(ACCOUNT).await?.into_iter();
-    let mut of_status = heads.filter(|head| head["status"].as_s().is_ok_and(|found| found == status));
-    of_status.next().with_context(|| format!("no head is {status}"))
-}
-
-/// Runs the sweeper at an instant.
-async fn sweeper(world: &World, action: Action, now: &str) -> Result<Vec<String>> {
-    sweeper_until(world, action, now, NO_DEADLINE).await
-}
-
-async fn sweeper_until(world: &World, action: Action, now: &str, deadline: u64) -> Result<Vec<String>> {
+/// The lines of a run that a schedule starts.
+async fn ran(world: &World, now: &str, (function, input): (&'static str, &str), deadline: u64) -> Result<Vec<String>> {
     world.set_clock(now)?;
-    let request = daily_due_sweeper::Request { action };
-    let done = world.functions().sweeper.handle(LambdaEvent::new(request, context(deadline))).await;
-    done.map_err(anyhow::Error::from_boxed)?;
+    drop(world.outside.metrics.take());
+    let input = serde_json::from_str(input)?;
+    let done = world.functions().scheduled(function, input, context(deadline)).await;
+    done.map_err(anyhow::Error::msg)?;
     Ok(world.outside.metrics.take())
 }
 
-async fn damaged_entry() -> Result<Vec<String>> {
-    let world = world_of(&["ingest/create"]).await?;
-    world.update(&head(&world, "SCHEDULED").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
-    sweeper(&world, Action::Sweep, "2090-06-15T00:05:00Z").await
+/// A world after these steps, in which the only head of this status is damaged.
+async fn damaged(steps: &[&str], status: &str, damage: &str, value: AttributeValue) -> Result<World> {
+    let world = world_of(steps).await?;
+    let is_it = |head: &Item| head["status"].as_s().is_ok_and(|found| found == status);
+    let head = world.heads(ACCOUNT).await?.into_iter().find(is_it).with_context(|| format!("no head is {status}"))?;
+    world.update(&head, damage, &[(":value", value)]).await?;
+    Ok(world)
 }
 
-async fn stuck() -> Result<Vec<String>> {
-    let world = world_of(&["ingest/create", "claimed"]).await?;
-    world.update(&head(&world, "PENDING").await?, "SET dispatchAttempt = :eight", &[(":eight", number(8))]).await?;
-    sweeper(&world, Action::Redrive, "2090-06-27T00:05:00Z").await
-}
-
-async fn damaged_pending() -> Result<Vec<String>> {
-    let world = world_of(&["ingest/create", "claimed"]).await?;
-    let none = AttributeValue::L(Vec::new());
-    world.update(&head(&world, "PENDING").await?, "SET trail = :none", &[(":none", none)]).await?;
-    sweeper(&world, Action::Redrive, "2090-06-15T01:10:00Z").await
-}
-
-async fn unfinished_redrives() -> Result<Vec<String>> {
-    let world = world_of(&["ingest/create", "claimed"]).await?;
-    let mut lines = Vec::new();
-    for now in ["2090-06-15T01:10:00Z", "2090-06-15T02:10:00Z", "2090-06-15T03:10:00Z"] {
-        lines.extend(sweeper_until(&world, Action::Redrive, now, 0).await?);
-    }
-    Ok(lines)
+async fn announced() -> Result<World> {
+    world_of(found_by("redate/move")).await
 }
 
 async fn disagreeing() -> Result<Vec<String>> {
     let name = "dispatch/became-pending";
-    let world = world_of(found_by(name)).await?;
-    let event = delivered(&world, name)?;
-    world.update(&head(&world, "PENDING").await?, "SET amountMinor = :one", &[(":one", number(1))]).await?;
-    let dispatched = world.functions().dispatch.handle(serde_json::from_str(&event)?).await;
-    dispatched.map_err(anyhow::Error::msg)?;
+    let world = damaged(found_by(name), "PENDING", NO_AMOUNT, number(1)).await?;
+    run(&world, name).await?;
     Ok(world.outside.metrics.take())
+}
+
+/// The list of a date, and that of the account.
+const DATE_LIST: &str = "/payments?dueDate=2090-06-15";
+
+fn account_list() -> String {
+    format!("/accounts/{ACCOUNT}/payments?from=2090-06-15")
 }
 
 /// Lists a payment that cannot be read.
 async fn unreadable(list: &str) -> Result<Vec<String>> {
-    let world = world_of(&["ingest/create"]).await?;
-    world.update(&head(&world, "SCHEDULED").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
-    world.send(Ask::get(list)).await?;
+    let world = damaged(CREATED, "SCHEDULED", NO_AMOUNT, number(0)).await?;
+    world.get(list).await?;
     Ok(world.outside.metrics.take())
 }
 
 /// Counts a change whose record has another value.
-async fn counted(pointer: &str, value: Value) -> Result<Vec<String>> {
+async fn changed(pointer: &str, value: Value) -> Result<Vec<String>> {
     let name = "stream-aggregator/became-pending";
     let world = world_of(found_by(name)).await?;
     let mut event: Value = serde_json::from_str(&delivered(&world, name)?)?;
     let place = format!("/Records/0/dynamodb{pointer}");
     *event.pointer_mut(&place).with_context(|| format!("no {place}"))? = value;
-    let event = LambdaEvent::new(serde_json::from_value(event)?, context(NO_DEADLINE));
-    let counted = world.functions().aggregator.handle(event).await;
+    let counted = world.functions().deliver("stream-aggregator", event).await;
     counted.map_err(anyhow::Error::msg)?;
-    Ok(world.outside.metrics.take())
-}
-
-/// Recounts the day, with a damaged entry, or without time.
-async fn recounted(damaged: bool, late: bool) -> Result<Vec<String>> {
-    let world = world_of(&["a-day", "counted"]).await?;
-    if damaged {
-        world.update(&head(&world, "PENDING").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
-    }
-    let request = serde_json::from_value(json!({ "action": "recount", "from": "2090-06-15", "to": "2090-06-15" }))?;
-    let deadline = if late { 0 } else { NO_DEADLINE };
-    let done = world.functions().recount.handle(LambdaEvent::new(request, context(deadline))).await;
-    done.map_err(anyhow::Error::msg)?;
     Ok(world.outside.metrics.take())
 }
 
 /// Looks at a holiday off which all payments were moved that can be.
 async fn left() -> Result<Vec<String>> {
-    let world = world_of(&["holiday-announced"]).await?;
-    world.set_clock(now_of("redate/look"))?;
-    for name in ["redate/move", "redate/look"] {
-        drop(world.outside.metrics.take());
-        Box::pin(run(&world, name)).await?;
-    }
-    Ok(world.outside.metrics.take())
-}
-
-/// Moves payments of a holiday, without time.
-async fn redated_late() -> Result<Vec<String>> {
-    let world = world_of(&["holiday-announced"]).await?;
-    world.set_clock(now_of("redate/move"))?;
-    let request = serde_json::from_str(&event_text("redate/move")?)?;
-    let done = world.functions().redate.handle(LambdaEvent::new(request, context(0))).await;
-    assert_eq!(done.map_err(anyhow::Error::msg)?.moved, 0);
+    let world = announced().await?;
+    ran(&world, now_of("redate/move"), MOVE, NO_DEADLINE).await?;
+    run(&world, "redate/look").await?;
     Ok(world.outside.metrics.take())
 }
 
 /// Recounts a day without payments, two and a half years before the end of the calendars.
 async fn calendar_ends() -> Result<Vec<String>> {
     let world = World::with(|environment| environment.calendars = "EUR=T2,USD=FED".to_owned()).await?;
-    world.set_clock("2033-07-04T00:30:00Z")?;
-    let request = serde_json::from_value(json!({ "action": "recount", "from": "2033-07-04", "to": "2033-07-04" }))?;
-    let done = world.functions().recount.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
-    assert_eq!(done.map_err(anyhow::Error::msg)?.calendar_days_short, Some(1));
-    Ok(world.outside.metrics.take())
-}
-
-/// Runs a report an hour after the settlements.
-async fn report(world: &World) -> Result<Result<(), String>> {
-    world.set_clock("2090-06-15T01:00:00Z")?;
-    let request = serde_json::from_value(json!({ "action": "report" }))?;
-    let done = world.functions().report.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
-    Ok(done.map(drop).map_err(|error| error.to_string()))
-}
-
-async fn damaged_settled() -> Result<Vec<String>> {
-    let world = world_of(&["a-day"]).await?;
-    let none = AttributeValue::L(Vec::new());
-    world.update(&head(&world, "PROCESSED").await?, "SET trail = :none", &[(":none", none)]).await?;
-    report(&world).await?.map_err(anyhow::Error::msg)?;
-    Ok(world.outside.metrics.take())
+    let recount = ("recount", r#"{"action":"recount","from":"2033-07-04","to":"2033-07-04"}"#);
+    ran(&world, "2033-07-04T00:30:00Z", recount, NO_DEADLINE).await
 }
 
 /// A run that was committed and not finished, and whose files are gone.
 async fn file_gone() -> Result<Vec<String>> {
-    let world = world_of(&["a-day"]).await?;
-    report(&world).await?.map_err(anyhow::Error::msg)?;
-    let job = [("pk".to_owned(), text("CHECKPOINT#report")), ("sk".to_owned(), text("job"))].into();
+    let world = world_of(DAY).await?;
+    ran(&world, ONE, REPORT, NO_DEADLINE).await?;
+    let job = item([("pk", text("CHECKPOINT#report")), ("sk", text("job"))]);
     world.update(&job, "SET finished = :no", &[(":no", AttributeValue::Bool(false))]).await?;
     let files: Vec<_> = world.outside.reports.list(None).map_ok(|file| file.location).try_collect().await?;
     for file in files {
         world.outside.reports.delete(&file).await?;
     }
-    drop(world.outside.metrics.take());
-    report(&world).await?.err().context("it goes on without the file")?;
+    ran(&world, ONE, REPORT, NO_DEADLINE).await.err().context("it goes on without the file")?;
     Ok(world.outside.metrics.take())
 }
 
-/// The journal is at a place of a log that is gone.
-async fn journal_of_lost_log() -> Result<Vec<String>> {
-    let world = world_of(&["a-day", "counted"]).await?;
-    world.store().await.move_log_consumer("journal", None, "7.3.0".parse()?).await?;
-    let request = serde_json::from_value(json!({ "action": "publish" }))?;
-    let done = world.functions().publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
-    done.map_err(anyhow::Error::from_boxed)?;
-    Ok(world.outside.metrics.take())
-}
-
-/// The event bus is at a place of a log that is gone.
-async fn bus_of_lost_log() -> Result<Vec<String>> {
-    let world = world_of(&["a-day", "counted"]).await?;
-    world.store().await.move_log_consumer(Bus::CONSUMER, None, "7.3.0".parse()?).await?;
-    let request = serde_json::from_value(json!({ "action": "publish" }))?;
-    let publish = world.functions().publish.clone().with_bus(Some(Arc::new(Bus::default())));
-    let done = publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
-    done.map_err(anyhow::Error::from_boxed)?;
+/// A consumer is at a place of a log that is gone.
+async fn of_lost_log(consumer: &str) -> Result<Vec<String>> {
+    let world = world_of(COUNTED).await?;
+    world.store().await.move_log_consumer(consumer, None, "7.3.0".parse()?).await?;
+    let bus = (consumer == Bus::CONSUMER).then(|| Arc::new(Bus::default()) as _);
+    let publish = world.functions().publish.clone().with_bus(bus);
+    invoke(|event| publish.handle(event), json!({ "action": "publish" })).await?;
     Ok(world.outside.metrics.take())
 }
 
 /// What is emitted for a webhook endpoint at a place, which answers with a status.
 async fn endpoint(from: &str, status: u16) -> Result<Vec<String>> {
-    let (world, receivers) = (world_of(&["a-day", "counted"]).await?, Receivers::default());
+    let (world, receivers) = (world_of(COUNTED).await?, Receivers::default());
     receivers.react(7001, move |_| Reaction::Status(status));
-    let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
-    let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
-    let store = world.store().await;
-    store
-        .create_webhook_endpoint(
-            &"shop".parse()?,
-            &chosen,
-            from.parse()?,
-            false,
-            world.now().as_chrono(),
-            store.endpoints_created().await?,
-        )
-        .await?;
+    create_endpoint(&world, "shop", from.parse()?).await?;
     // When the log was written.
     world.set_clock("2026-11-20T09:00:00Z")?;
     let dependencies = Dependencies { webhooks: receivers.webhooks()?, ..world.dependencies(world.client().await) };
-    let request = serde_json::from_value(json!({ "action": "publish" }))?;
     let functions = world.functions_in(&dependencies)?;
-    let done = functions.publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
-    done.map_err(anyhow::Error::from_boxed)?;
+    invoke(|event| functions.publish.handle(event), json!({ "action": "publish" })).await?;
     Ok(world.outside.metrics.take())
 }
 
@@ -332,15 +255,6 @@ async fn endpoint_changed() -> Result<Vec<String>> {
     let lines = world.outside.metrics.take();
     world.send(put()).await?;
     world.send(Ask::post("/webhook-endpoints/shop/test")).await?;
-    anyhow::ensure!(world.outside.metrics.take().is_empty(), "nothing was changed");
+    ensure!(world.outside.metrics.take().is_empty(), "nothing was changed");
     Ok(lines)
-}
-
-async fn never_reported() -> Result<Vec<String>> {
-    let world = world_of(&["a-day"]).await?;
-    world.set_clock("2090-06-21T02:30:00Z")?;
-    let request = serde_json::from_value(json!({ "action": "archive" }))?;
-    let done = world.functions().archive.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
-    done.map_err(anyhow::Error::from_boxed)?;
-    Ok(world.outside.metrics.take())
 }

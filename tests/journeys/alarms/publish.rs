@@ -1,25 +1,18 @@
 //! Faults of `publish` that last: its alarms see, minute by minute, what real runs emit while a part of it fails.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use anyhow::{Result, ensure};
 use chrono::TimeDelta;
-use lambda_runtime::LambdaEvent;
 use payments_alarms::{Metric, Sample};
-use payments_bank::Dependencies;
+use payments_machine::Layers;
 use payments_machine::layers::{client_over, fault};
-use payments_machine::{Fate, Layers};
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
 use payments_store::{EndpointChoice, LogPosition, Store};
-use payments_tests::tables::{NO_DEADLINE, context};
+use payments_tests::prelude::*;
 use payments_tests::trigger_events::world_of;
-use payments_tests::{Bus, Receivers, World};
-use serde_json::json;
+use payments_tests::{Bus, Receivers};
 
-use super::day::{Day, ids};
-use super::fault::Fault;
+use super::day::Day;
+use super::fault::{Fault, samples_of};
 
 /// How many hours into the day a fault begins.
 const BEGINS: i64 = 11;
@@ -44,26 +37,8 @@ impl Publisher {
         for consumer in ["journal", Bus::CONSUMER] {
             ensure!(store.move_log_consumer(consumer, None, end).await?);
         }
-        let publisher = Self { world, store, begin, end, bus: Arc::default() };
-        publisher.endpoint("shop", end).await?;
-        Ok(publisher)
-    }
-
-    /// Creates an endpoint.
-    async fn endpoint(&self, id: &str, from: LogPosition) -> Result<()> {
-        let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
-        let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
-        self.store
-            .create_webhook_endpoint(
-                &id.parse()?,
-                &chosen,
-                from,
-                false,
-                self.world.now().as_chrono(),
-                self.store.endpoints_created().await?,
-            )
-            .await?;
-        Ok(())
+        create_endpoint(&world, "shop", end).await?;
+        Ok(Self { world, store, begin, end, bus: Arc::default() })
     }
 
     /// A place that the log has not reached.
@@ -79,10 +54,19 @@ impl Publisher {
         let dependencies = Dependencies { webhooks, ..self.world.dependencies(client) };
         let publish = self.world.functions_in(&dependencies)?.publish.with_bus(Some(Arc::clone(&self.bus) as _));
         drop(self.world.outside.metrics.take());
-        let request = serde_json::from_value(json!({ "action": "publish" }))?;
-        let done = Box::pin(publish.handle(LambdaEvent::new(request, context(NO_DEADLINE)))).await;
+        let done = invoke(|event| Box::pin(publish.handle(event)), json!({ "action": "publish" })).await;
         Ok((self.world.outside.metrics.take(), done.is_err()))
     }
+}
+
+/// Creates an endpoint whose receiver is this machine's.
+pub(super) async fn create_endpoint(world: &World, id: &str, from: LogPosition) -> Result<()> {
+    let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
+    let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
+    let (store, now) = (world.store().await, world.now().as_chrono());
+    let before = store.endpoints_created().await?;
+    store.create_webhook_endpoint(&id.parse()?, &chosen, from, false, now, before).await?;
+    Ok(())
 }
 
 /// All of them.
@@ -106,7 +90,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
             "a journal beyond the log" => {
                 ensure!(store.move_log_consumer("journal", end, publisher.beyond()).await?);
             }
-            "an endpoint beyond the log" => publisher.endpoint("other", publisher.beyond()).await?,
+            "an endpoint beyond the log" => create_endpoint(&publisher.world, "other", publisher.beyond()).await?,
             "a bus beyond the log" => {
                 ensure!(store.move_log_consumer(Bus::CONSUMER, end, publisher.beyond()).await?);
             }
@@ -136,16 +120,10 @@ fn lasting(
     faulty: &[String],
     minutes: i64,
 ) -> Result<Fault> {
-    let id = ids()?.function("publish")?.to_owned();
-    let samples_of = |lines: &[String]| -> Result<Vec<Sample>> {
-        let mut samples = Vec::new();
-        for line in lines {
-            samples.extend(Sample::of_line(line)?);
-        }
-        samples.iter_mut().for_each(|sample| drop(sample.metric.dimensions.insert("Function".to_owned(), id.clone())));
-        Ok(samples)
+    let all = |lines: &[String]| -> Result<Vec<Sample>> {
+        Ok(lines.iter().map(|line| samples_of(line, "publish")).collect::<Result<Vec<_>>>()?.concat())
     };
-    let (healthy, faulty) = (samples_of(healthy)?, samples_of(faulty)?);
+    let (healthy, faulty) = (all(healthy)?, all(faulty)?);
     let metrics: BTreeSet<Metric> = healthy.iter().chain(&faulty).map(|sample| sample.metric.clone()).collect();
     let (mut samples, mut at) = (Vec::new(), day.begin - TimeDelta::days(1));
     let begin = day.begin + TimeDelta::hours(BEGINS);

@@ -1,13 +1,9 @@
 //! Lists that are read page by page while their payments move.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Context as _, Result};
 use fastrand::Rng;
-use payments_tests::{Ask, World};
-use serde_json::json;
+use payments_tests::prelude::*;
 
-use super::rent_with;
+use super::{amend, rent_with};
 
 /// A bank of payments of one account, which change their days.
 struct Moving {
@@ -23,7 +19,7 @@ impl Moving {
         let (world, mut random) = (World::open().await?, Rng::with_seed(seed));
         let mut ids = Vec::new();
         for n in 0..10 {
-            let body = rent_with(&json!({ "scheduledFor": day(&mut random) }));
+            let body = rent_with(json!({ "scheduledFor": day(&mut random) }));
             ids.push(world.create("tenant", &format!("rent-{n}"), &body).await?);
         }
         Ok(Self { world, random, amended: vec![0; ids.len()], ids })
@@ -34,10 +30,10 @@ impl Moving {
         for _ in 0..self.random.usize(0..3) {
             let which = self.random.usize(0..self.ids.len() / 2);
             let (id, version) = (&self.ids[which], 1 + self.amended[which]);
-            let body = rent_with(&json!({ "scheduledFor": day(&mut self.random) }));
             let key = format!("to-{version}");
-            let reply = self.world.send(Ask::amend("tenant", id, (&key, version), &body)).await?;
-            anyhow::ensure!(matches!(reply.status, 200 | 409), "{reply}");
+            let moved = amend(id, (&key, version), json!({ "scheduledFor": day(&mut self.random) }));
+            let reply = self.world.send(moved).await?;
+            ensure!(matches!(reply.status, 200 | 409), "{reply}");
             self.amended[which] += u32::from(reply.status == 200);
         }
         Ok(())
@@ -47,10 +43,8 @@ impl Moving {
     async fn shown(&mut self, list: &str, is_moving: bool) -> Result<BTreeMap<String, u32>> {
         let (mut shown, mut cursor) = (BTreeMap::new(), String::new());
         loop {
-            let page = self.world.send(Ask::get(&format!("{list}{cursor}"))).await?;
-            for payment in page.payments() {
-                *shown.entry(payment["paymentId"].as_str().context("no id")?.to_owned()).or_default() += 1;
-            }
+            let page = self.world.get(&format!("{list}{cursor}")).await?;
+            page.ids().into_iter().for_each(|id| *shown.entry(id).or_default() += 1);
             let Some(next) = page.body["nextCursor"].as_str() else { return Ok(shown) };
             cursor = format!("&cursor={next}");
             if is_moving {

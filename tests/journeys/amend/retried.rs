@@ -1,14 +1,7 @@
 //! A retried amendment whose first try ended between its writes: its date was decided then, and details never change.
 
-use anyhow::{Result, ensure};
-use payments_bank::Functions;
-use payments_machine::{Environment, Fate, Recorder};
-use payments_tests::{Ask, World};
-use serde_json::{Value, json};
-
-fn order(date: &str) -> Value {
-    json!({ "payeeAccountId": "landlord", "amountMinor": 5, "currency": "GBP", "scheduledFor": date })
-}
+use crate::redate::bank;
+use payments_tests::prelude::*;
 
 /// Pounds have this calendar, with a cut-off at 16:00 by its clock.
 fn rail(environment: &mut Environment, calendar: &str) {
@@ -17,80 +10,79 @@ fn rail(environment: &mut Environment, calendar: &str) {
     environment.date_rule = "following".to_owned();
 }
 
-/// Amends a payment at an instant with this calendar, without its head, and lets time pass until another one.
-async fn retried(order_of_change: &Value, (calendar, first): (&str, &str), again: &str) -> Result<(World, String)> {
+/// Amends a payment at an instant with this calendar, without its head, and lets time pass until another one. Returns
+/// what retries the amendment under a key.
+async fn retried(
+    change: &Value,
+    (calendar, first): (&str, &str),
+    again: &str,
+) -> Result<(World, impl Fn(&str) -> Ask)> {
     let world = World::with(|environment| rail(environment, "GB")).await?;
     world.set_clock("2026-11-24T10:00:00Z")?;
     let id = world.create("tenant", "rent", &order("2026-12-22")).await?;
     world.set_clock(first)?;
-    let recorder = Recorder::with_fate(|call| match call.operation.as_str() {
-        "UpdateItem" => Fate::Refuse(400, "AccessDeniedException"),
-        _ => Fate::Pass,
-    });
-    let mut environment = world.environment.clone();
-    rail(&mut environment, calendar);
-    let dependencies = world.dependencies_over(&recorder).await;
-    let crashing = Functions::within(&environment, |_| Ok(dependencies.clone()))?;
-    let crashed = world.send_to(&crashing, Ask::amend("tenant", &id, ("change", 1), order_of_change)).await?;
+    let refused = Fate::Refuse(400, "AccessDeniedException");
+    let recorder = Recorder::with_fate(move |call| if call.operation == "UpdateItem" { refused } else { Fate::Pass });
+    let crashing = bank(&world, &recorder, |environment| rail(environment, calendar)).await?;
+    let change = change.clone();
+    let amend = move |key: &str| Ask::amend("tenant", &id, (key, 1), &change);
+    let crashed = world.send_to(&crashing, amend("change")).await?;
     ensure!(crashed.status >= 500, "{crashed}");
     world.set_clock(again)?;
-    Ok((world, id))
+    Ok((world, amend))
 }
 
+/// It is completed while its date takes payments. If it takes none, it needs a new key. What does not change the date is
+/// completed also when it has passed.
 #[tokio::test]
-async fn it_is_completed_while_its_date_takes_payments() -> Result<()> {
-    for (date, first, again) in [
+async fn it_is_completed_while_its_date_takes_payments_or_is_that_in_force() -> Result<()> {
+    let preceding = order_with("2026-11-26", json!({ "dateRule": "preceding" }));
+    for (change, calendar, first, again, completed, anew) in [
         // The lead time is ten minutes.
-        ("2026-11-24", "2026-11-24T15:49:00Z", "2026-11-24T15:50:00Z"),
-        ("2026-12-29", "2026-11-24T15:49:00Z", "2026-11-24T18:00:00Z"),
-    ] {
-        let (world, id) = retried(&order(date), ("GB", first), again).await?;
-        let amended = world.send(Ask::amend("tenant", &id, ("change", 1), &order(date))).await?;
-        assert_eq!((amended.status, amended.field("dueDate")), (200, date), "{amended}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn it_needs_a_new_key_once_its_date_takes_no_more_payments() -> Result<()> {
-    for (date, calendar, first, again, want) in [
-        ("2026-11-24", "GB", "2026-11-24T15:49:00Z", "2026-11-24T18:00:00Z", "2026-11-25"),
+        (order("2026-11-24"), "GB", "2026-11-24T15:49:00Z", "2026-11-24T15:50:00Z", Ok("2026-11-24"), None),
+        (order("2026-12-29"), "GB", "2026-11-24T15:49:00Z", "2026-11-24T18:00:00Z", Ok("2026-12-29"), None),
+        (
+            order("2026-11-24"),
+            "GB",
+            "2026-11-24T15:49:00Z",
+            "2026-11-24T18:00:00Z",
+            Err("idempotency-key-reused"),
+            Some("2026-11-25"),
+        ),
         // T2 is open on that holiday.
-        ("2026-12-28", "T2", "2026-11-24T12:00:00Z", "2026-11-24T13:00:00Z", "2026-12-29"),
+        (
+            order("2026-12-28"),
+            "T2",
+            "2026-11-24T12:00:00Z",
+            "2026-11-24T13:00:00Z",
+            Err("idempotency-key-reused"),
+            Some("2026-12-29"),
+        ),
+        // Its first try was moved back from Thanksgiving to a date that has passed since. Today's calendar lets it be today.
+        (preceding.clone(), "FED", "2026-11-24T12:00:00Z", "2026-11-25T12:00:00Z", Ok("2026-11-25"), None),
+        (preceding, "FED", "2026-11-24T12:00:00Z", "2026-11-26T08:00:00Z", Err("date-passed"), None),
+        (
+            order_with("2026-12-22", json!({ "amountMinor": 6 })),
+            "GB",
+            "2026-12-22T10:00:00Z",
+            "2026-12-23T12:00:00Z",
+            Ok("2026-12-22"),
+            None,
+        ),
     ] {
-        let (world, id) = retried(&order(date), (calendar, first), again).await?;
-        let refused = world.send(Ask::amend("tenant", &id, ("change", 1), &order(date))).await?;
-        assert_eq!((refused.status, refused.problem()), (422, "idempotency-key-reused"), "{refused}");
-        let anew = world.send(Ask::amend("tenant", &id, ("anew", 1), &order(date))).await?;
-        assert_eq!((anew.status, anew.field("dueDate")), (200, want), "{anew}");
-    }
-    Ok(())
-}
-
-/// Its first try was moved back to a date that has passed since. Today's calendar lets it be today.
-#[tokio::test]
-async fn its_date_is_judged_again_if_it_changed() -> Result<()> {
-    let mut order = order("2026-11-26");
-    order["dateRule"] = json!("preceding");
-    // On Thanksgiving.
-    for (again, want) in [("2026-11-25T12:00:00Z", None), ("2026-11-26T08:00:00Z", Some("date-passed"))] {
-        let (world, id) = retried(&order, ("FED", "2026-11-24T12:00:00Z"), again).await?;
-        let amended = world.send(Ask::amend("tenant", &id, ("change", 1), &order)).await?;
-        match want {
-            None => assert_eq!((amended.status, amended.field("dueDate")), (200, "2026-11-25"), "{amended}"),
-            Some(problem) => assert_eq!((amended.status, amended.problem()), (422, problem), "{amended}"),
+        let (world, amend) = retried(&change, (calendar, first), again).await?;
+        match completed {
+            Ok(date) => {
+                let reply = world.send(amend("change")).await?.with_status(200)?;
+                let seen = (reply.field("dueDate"), &reply.body["amountMinor"]);
+                assert_eq!(seen, (date, &change["amountMinor"]), "{again}: {reply}");
+            }
+            Err(problem) => drop(world.refused(amend("change"), 422, problem).await?),
+        }
+        if let Some(date) = anew {
+            let reply = world.send(amend("anew")).await?.with_status(200)?;
+            assert_eq!(reply.field("dueDate"), date, "{again}: {reply}");
         }
     }
-    Ok(())
-}
-
-/// What does not change the date is completed also when it has passed.
-#[tokio::test]
-async fn its_date_is_not_judged_again_if_it_is_that_in_force() -> Result<()> {
-    let mut order = order("2026-12-22");
-    order["amountMinor"] = json!(6);
-    let (world, id) = retried(&order, ("GB", "2026-12-22T10:00:00Z"), "2026-12-23T12:00:00Z").await?;
-    let amended = world.send(Ask::amend("tenant", &id, ("change", 1), &order)).await?;
-    assert_eq!((amended.status, &amended.body["amountMinor"]), (200, &json!(6)), "{amended}");
     Ok(())
 }

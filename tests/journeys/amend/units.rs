@@ -1,35 +1,26 @@
 //! What an amendment costs, to the unit.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Context as _, Result};
 use fastrand::Rng;
 use payments_machine::payload::DataKind;
-use payments_tests::{Ask, World};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 fn body(kind: DataKind, bytes: usize, amount: u32, date: &str) -> Value {
-    let data = kind.value(&mut Rng::with_seed(1), bytes);
-    json!({ "payeeAccountId": "landlord", "amountMinor": amount, "currency": "GBP", "scheduledFor": date, "data": data })
+    order_with(date, json!({ "amountMinor": amount, "data": kind.value(&mut Rng::with_seed(1), bytes) }))
 }
 
-/// The write units of an amendment, by table and index.
-async fn spent(world: &World, ask: Ask) -> Result<BTreeMap<String, u64>> {
-    drop(world.recorder.take_capacity_use());
-    let amended = world.send(ask).await?;
-    assert_eq!(amended.status, 200, "{amended}");
-    let writes = world.take_units().into_iter().filter(|((operation, _), _)| operation.ends_with("Item"));
-    let writes =
-        writes.filter(|((operation, _), _)| !operation.starts_with("Get") && !operation.starts_with("BatchGet"));
-    let mut places = BTreeMap::new();
-    for ((_, place), units) in writes {
-        *places.entry(place).or_default() += units;
-    }
-    Ok(places)
+/// The write units of an amendment: of its details and of its head.
+async fn spent(world: &World, ask: Ask) -> Result<Units> {
+    world.forget();
+    world.send(ask).await?.with_status(200)?;
+    Ok(world.take_write_units())
 }
 
-fn places(all: &[(&str, u64)]) -> BTreeMap<String, u64> {
-    all.iter().map(|(place, units)| ((*place).to_owned(), *units)).collect()
+/// The units of details, and of a head that moves into or out of the index of moved payments.
+fn cost(details: u64, due: u64, moved: u64) -> Units {
+    let mut cost = units("PutItem", [("history", details)]);
+    cost.extend(units("UpdateItem", [("payments", 1), ("payments/due", due), ("payments/moved", moved)]));
+    cost.retain(|_, units| *units > 0);
+    cost
 }
 
 /// Details of an amendment also say which it is. There is room for that beside the largest payment.
@@ -40,8 +31,8 @@ async fn an_amendment_of_the_largest_payment_costs_no_more_than_its_creation() -
     let too_large = world.send(Ask::create("tenant", "rent", &order(9_000, 1))).await?;
     let excess = usize::try_from(too_large.body["excessBytes"].as_u64().context("how much too large")?)?;
     let id = world.create("tenant", "rent", &order(9_000 - excess, 1)).await?;
-    let spent = spent(&world, Ask::amend("tenant", &id, ("amount", 1), &order(9_000 - excess, 2))).await?;
-    assert_eq!(spent, places(&[("history", 8), ("payments", 1), ("payments/due", 1)]));
+    let amend = Ask::amend("tenant", &id, ("amount", 1), &order(9_000 - excess, 2));
+    assert_eq!(spent(&world, amend).await?, cost(8, 1, 0));
     Ok(())
 }
 
@@ -51,19 +42,17 @@ async fn an_amount_costs_four_units_and_a_date_six() -> Result<()> {
         let world = World::open().await?;
         let body = |amount, date| body(kind, 7_500, amount, date);
         let id = world.create("tenant", "rent", &body(1, "2026-12-01")).await?;
-        let amend = |key, body: &Value| Ask::amend("tenant", &id, key, body);
-        let amount = spent(&world, amend(("amount", 1), &body(2, "2026-12-01"))).await?;
-        assert_eq!(amount, places(&[("history", details), ("payments", 1), ("payments/due", 1)]));
-        let away = spent(&world, amend(("away", 2), &body(2, "2026-12-02"))).await?;
-        let want = [("history", details), ("payments", 1), ("payments/due", 2), ("payments/moved", 1)];
-        assert_eq!(away, places(&want));
-        let on = spent(&world, amend(("on", 3), &body(2, "2026-12-03"))).await?;
-        assert_eq!(on, places(&[("history", details), ("payments", 1), ("payments/due", 2), ("payments/moved", 2)]));
-        let back = spent(&world, amend(("back", 4), &body(2, "2026-12-01"))).await?;
-        assert_eq!(back, places(&want));
-        // An amendment that comes again, or too late, writes nothing, or what nobody reads.
-        let again = spent(&world, amend(("back", 4), &body(2, "2026-12-01"))).await?;
-        assert_eq!(again, places(&[]));
+        for (key, version, date, want) in [
+            ("amount", 1, "2026-12-01", cost(details, 1, 0)),
+            ("away", 2, "2026-12-02", cost(details, 2, 1)),
+            ("on", 3, "2026-12-03", cost(details, 2, 2)),
+            ("back", 4, "2026-12-01", cost(details, 2, 1)),
+            // An amendment that comes again writes nothing.
+            ("back", 4, "2026-12-01", Units::new()),
+        ] {
+            let amend = Ask::amend("tenant", &id, (key, version), &body(2, date));
+            assert_eq!(spent(&world, amend).await?, want, "{key}, {kind:?}");
+        }
     }
     Ok(())
 }

@@ -1,81 +1,58 @@
 //! Bodies with faults: all of them are named at once, and an entry of a batch is known by its own key.
 
-use anyhow::{Context as _, Result};
 use payments_machine::{Handlers as _, event};
 use payments_model::MAX_AMOUNT_MINOR;
-use payments_tests::{Ask, Reply, World};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 fn rent() -> Value {
-    json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": "2026-12-01" })
+    order("2026-12-01")
 }
 
-fn entry(key: &str) -> Value {
-    let mut entry = rent();
-    entry["idempotencyKey"] = json!(key);
-    entry
+/// An entry of a batch to one account.
+fn entry(key: &str, more: Value) -> Value {
+    with(with(rent(), json!({ "idempotencyKey": key })), more)
 }
 
-/// The place and type of each fault of a body.
-fn faults(problem: &Value) -> Vec<(String, String)> {
-    let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
-    let kind = |fault: &Value| text(fault, "type").rsplit(':').next().unwrap_or_default().to_owned();
-    let errors = problem["errors"].as_array().into_iter().flatten();
-    errors.map(|fault| (text(fault, "pointer"), kind(fault))).collect()
-}
-
-fn pairs(faults: &[(&str, &str)]) -> Vec<(String, String)> {
-    faults.iter().map(|(pointer, kind)| ((*pointer).to_owned(), (*kind).to_owned())).collect()
+/// The place and type of each fault of a body, as in `/currency invalid-shape`.
+fn faults(problem: &Value) -> Vec<String> {
+    let fault = |fault: &Value| {
+        let kind = fault["type"].as_str().and_then(|kind| kind.rsplit(':').next()).unwrap_or_default();
+        format!("{} {kind}", fault["pointer"].as_str().unwrap_or_default())
+    };
+    problem["errors"].as_array().into_iter().flatten().map(fault).collect()
 }
 
 #[tokio::test]
 async fn all_faults_of_a_body_are_named_at_once() -> Result<()> {
     let world = World::open().await?;
-    let bodies = [
+    let large = "x".repeat(9_000);
+    for (body, want) in [
         (
             json!({}),
-            vec![
-                ("/payeeAccountId", "invalid-shape"),
-                ("/amountMinor", "invalid-shape"),
-                ("/currency", "invalid-shape"),
-                ("/scheduledFor", "invalid-shape"),
-            ],
+            "/payeeAccountId invalid-shape, /amountMinor invalid-shape, /currency invalid-shape, \
+             /scheduledFor invalid-shape",
         ),
         (
             json!({ "payeeAccountId": "tenant", "amountMinor": 1.5, "currency": "gbp", "scheduledFor": "soon", "a/b": 1 }),
-            vec![
-                ("/a~1b", "invalid-shape"),
-                ("/payeeAccountId", "invalid-payee"),
-                ("/amountMinor", "invalid-amount"),
-                ("/currency", "invalid-currency"),
-                ("/scheduledFor", "invalid-date"),
-            ],
+            "/a~1b invalid-shape, /payeeAccountId invalid-payee, /amountMinor invalid-amount, \
+             /currency invalid-currency, /scheduledFor invalid-date",
         ),
         // What only a new payment may not have. Dates and sizes are looked at once all else is well-formed.
         (
-            json!({
-                "payeeAccountId": "landlord", "amountMinor": MAX_AMOUNT_MINOR, "currency": "XAU",
-                "scheduledFor": "2026-11-01", "data": "x".repeat(9_000),
-            }),
-            vec![("/currency", "invalid-currency"), ("/data", "payment-too-large"), ("/scheduledFor", "date-passed")],
+            order_with("2026-11-01", json!({ "amountMinor": MAX_AMOUNT_MINOR, "currency": "XAU", "data": large })),
+            "/currency invalid-currency, /data payment-too-large, /scheduledFor date-passed",
         ),
         (
             json!({ "payeeAccountId": "", "amountMinor": MAX_AMOUNT_MINOR + 1, "currency": "XAU", "scheduledFor": 1 }),
-            vec![
-                ("/scheduledFor", "invalid-shape"),
-                ("/payeeAccountId", "invalid-payee"),
-                ("/amountMinor", "invalid-amount"),
-                ("/currency", "invalid-currency"),
-            ],
+            "/scheduledFor invalid-shape, /payeeAccountId invalid-payee, /amountMinor invalid-amount, \
+             /currency invalid-currency",
         ),
-        (json!([]), vec![("", "invalid-shape")]),
-    ];
-    for (body, want) in bodies {
+        (json!([]), " invalid-shape"),
+    ] {
         let reply = world.send(Ask::create("tenant", "rent-1", &body)).await?;
-        assert_eq!(faults(&reply.body), pairs(&want), "{reply}");
+        assert_eq!(faults(&reply.body).join(", "), want, "{reply}");
         // The first is the problem itself.
-        let first = (&reply.body["errors"][0]["type"], &reply.body["errors"][0]["detail"]);
-        assert_eq!(first, (&reply.body["type"], &reply.body["detail"]), "{reply}");
+        assert_has(&reply.body["errors"][0], &json!({ "type": reply.body["type"], "detail": reply.body["detail"] }));
         assert!(world.heads("tenant").await?.is_empty());
     }
     let cancel = world
@@ -93,7 +70,7 @@ async fn json_that_breaks_off_is_no_json_whatever_it_has_before() -> Result<()> 
             [Ask::post("/accounts/tenant/payments").header("idempotency-key", "rent-1"), Ask::post("/payment-batches")];
         for ask in asks {
             let reply = world.send(ask.text(body)).await?;
-            assert_eq!((reply.status, faults(&reply.body)), (400, pairs(&[("", "not-json")])), "{body}: {reply}");
+            assert_eq!((reply.status, faults(&reply.body)), (400, vec![" not-json".to_owned()]), "{body}: {reply}");
         }
     }
     Ok(())
@@ -102,20 +79,25 @@ async fn json_that_breaks_off_is_no_json_whatever_it_has_before() -> Result<()> 
 #[tokio::test]
 async fn a_refused_entry_is_known_by_its_key() -> Result<()> {
     let world = World::open().await?;
-    let mut entries = vec![entry("good"), entry("zero"), entry("k".repeat(5_000).as_str()), json!(7)];
-    entries.iter_mut().take(3).for_each(|entry| entry["accountId"] = json!("tenant"));
-    entries[1]["amountMinor"] = json!(0);
+    let of = |key: &str, amount: u32| entry(key, json!({ "accountId": "tenant", "amountMinor": amount }));
+    let entries = [of("good", 5), of("zero", 0), of(&"k".repeat(5_000), 5), json!(7)];
     let reply = world.send(Ask::post("/payment-batches").json(&json!({ "payments": entries }))).await?;
     let results = reply.body["results"].as_array().context("results")?;
-    let known = |at: usize| (results[at]["statusCode"].as_u64(), results[at]["accountId"].as_str());
-    assert_eq!(known(0), (Some(201), Some("tenant")));
-    assert_eq!(known(1), (Some(422), Some("tenant")));
+    // A long key is cut.
+    let account = json!("tenant");
+    let wanted = [
+        (201, Some(&account), None),
+        (422, Some(&account), Some(4)),
+        (400, Some(&account), Some(255)),
+        (400, None, None),
+    ];
+    for (result, (status, account, key)) in results.iter().zip(wanted) {
+        assert_eq!((&result["statusCode"], result.get("accountId")), (&json!(status), account), "{result}");
+        assert!(status == 201 || result["idempotencyKey"].as_str().map(str::len) == key, "{result}");
+    }
     assert_eq!(results[1]["idempotencyKey"], "zero");
-    assert_eq!(faults(&results[1]["problem"]), pairs(&[("/payments/1/amountMinor", "invalid-amount")]));
-    assert_eq!(known(2), (Some(400), Some("tenant")));
-    assert_eq!(results[2]["idempotencyKey"].as_str().map(str::len), Some(255));
-    assert_eq!((known(3), results[3].get("idempotencyKey")), ((Some(400), None), None));
-    assert_eq!(faults(&results[3]["problem"]), pairs(&[("/payments/3", "invalid-shape")]));
+    assert_eq!(faults(&results[1]["problem"]), ["/payments/1/amountMinor invalid-amount"]);
+    assert_eq!(faults(&results[3]["problem"]), ["/payments/3 invalid-shape"]);
     Ok(())
 }
 
@@ -130,25 +112,25 @@ async fn batch_of_tenant(world: &World, account: &str, entries: &[Value]) -> Res
 #[tokio::test]
 async fn a_customer_sends_a_batch_for_its_own_account_alone() -> Result<()> {
     let world = World::open().await?;
-    let mut named = entry("named");
-    named["accountId"] = json!("tenant");
-    let mut other = entry("other");
-    other["accountId"] = json!("stranger");
-    let mut malformed = entry("malformed");
-    malformed["accountId"] = json!(null);
-    let reply = batch_of_tenant(&world, "tenant", &[entry("plain"), named, other, malformed, entry("plain")]).await?;
+    let plain = || entry("plain", json!({}));
+    let entries = [
+        plain(),
+        entry("named", json!({ "accountId": "tenant" })),
+        entry("other", json!({ "accountId": "stranger" })),
+        entry("malformed", json!({ "accountId": null })),
+        plain(),
+    ];
+    let reply = batch_of_tenant(&world, "tenant", &entries).await?;
     let results = reply.body["results"].as_array().with_context(|| reply.to_string())?;
     let statuses: Vec<_> = results.iter().filter_map(|result| result["statusCode"].as_u64()).collect();
     assert_eq!(statuses, [201, 201, 400, 400, 201], "{reply}");
-    assert_eq!(faults(&results[2]["problem"]), pairs(&[("/payments/2/accountId", "invalid-parameter")]));
-    assert_eq!(faults(&results[3]["problem"]), pairs(&[("/payments/3/accountId", "invalid-shape")]));
+    assert_eq!(faults(&results[2]["problem"]), ["/payments/2/accountId invalid-parameter"]);
+    assert_eq!(faults(&results[3]["problem"]), ["/payments/3/accountId invalid-shape"]);
     assert_eq!(results[4]["idempotentReplayed"], true);
     assert_eq!(world.heads("tenant").await?.len(), 2);
     // The same as one by one.
-    let single = world.send(Ask::create("tenant", "plain", &rent())).await?;
-    assert_eq!(single.header("idempotent-replayed"), Some("true"), "{single}");
-    let reply = batch_of_tenant(&world, "stranger", &[entry("theirs")]).await?;
-    assert_eq!((reply.status, reply.problem()), (404, "no-such-payment"), "{reply}");
+    world.send(Ask::create("tenant", "plain", &rent())).await?.replayed()?;
+    batch_of_tenant(&world, "stranger", &[plain()]).await?.refused(404, "no-such-payment")?;
     assert!(world.heads("stranger").await?.is_empty());
     Ok(())
 }
@@ -156,17 +138,12 @@ async fn a_customer_sends_a_batch_for_its_own_account_alone() -> Result<()> {
 #[tokio::test]
 async fn the_largest_amount_is_taken_and_a_larger_one_is_no_amount_also_under_its_key() -> Result<()> {
     let world = World::open().await?;
-    let mut large = rent();
-    large["amountMinor"] = json!(MAX_AMOUNT_MINOR);
-    for replayed in [None, Some("true")] {
-        let reply = world.send(Ask::create("tenant", "large", &large)).await?;
-        assert_eq!((reply.status, reply.header("idempotent-replayed")), (201, replayed), "{reply}");
-        assert_eq!(reply.body["amountMinor"], MAX_AMOUNT_MINOR, "{reply}");
-    }
+    let large = |amount: i64| Ask::create("tenant", "large", &with(rent(), json!({ "amountMinor": amount })));
+    let created = world.send(large(MAX_AMOUNT_MINOR)).await?.with_status(201)?;
+    assert_eq!(created.body["amountMinor"], MAX_AMOUNT_MINOR, "{created}");
+    assert_eq!(world.send(large(MAX_AMOUNT_MINOR)).await?.replayed()?.body, created.body);
     for amount in [MAX_AMOUNT_MINOR + 1, i64::MAX] {
-        large["amountMinor"] = json!(amount);
-        let reply = world.send(Ask::create("tenant", "large", &large)).await?;
-        assert_eq!((reply.status, reply.problem()), (422, "invalid-amount"), "{reply}");
+        world.refused(large(amount), 422, "invalid-amount").await?;
     }
     Ok(())
 }

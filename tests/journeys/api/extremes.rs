@@ -1,13 +1,11 @@
 //! Extreme requests: their answers stay small, and nothing breaks.
 
-use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use payments_http::problem::MAX_ERRORS;
 use payments_machine::{Handlers as _, event};
 use payments_model::MAX_AMOUNT_MINOR;
-use payments_tests::{Ask, Reply, World};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 /// Lambda's limit on an answer, in bytes.
 const LAMBDA_LIMIT: usize = 6 * 1024 * 1024;

@@ -1,23 +1,15 @@
 //! What clients are told when DynamoDB fails: try again later, never "not found".
 
-use anyhow::Result;
-use payments_machine::{Fate, Recorder};
-use payments_tests::{Ask, CrashPoints, Way, World};
-use serde_json::{Value, json};
-
-fn rent() -> Value {
-    json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": "2026-12-01" })
-}
+use payments_tests::prelude::*;
 
 /// One request to each route for an existing payment, and its status without faults.
 fn requests(payment_id: &str) -> Vec<(Ask, i64)> {
-    let mut entry = rent();
-    entry["accountId"] = json!("tenant");
-    entry["idempotencyKey"] = json!("batch");
+    let rent = order("2026-12-01");
+    let entry = entry("tenant", "batch", rent.clone());
     let one = format!("/accounts/tenant/payments/{payment_id}");
     vec![
-        (Ask::create("tenant", "new", &rent()), 201),
-        (Ask::create("tenant", "rent", &rent()), 201),
+        (Ask::create("tenant", "new", &rent), 201),
+        (Ask::create("tenant", "rent", &rent), 201),
         (Ask::post("/payment-batches").json(&json!({ "payments": [entry] })), 200),
         (Ask::get("/accounts/tenant/payments"), 200),
         (Ask::get("/accounts/tenant/payments?from=2026-11-01&to=2027-01-01&include=data"), 200),
@@ -29,6 +21,14 @@ fn requests(payment_id: &str) -> Vec<(Ask, i64)> {
 /// The status that a client sees: of the reply, or of a batch's only entry.
 fn status_of(reply: &payments_tests::Reply) -> i64 {
     reply.body["results"][0]["statusCode"].as_i64().filter(|_| reply.status == 200).unwrap_or(reply.status)
+}
+
+/// A world with the payment, and a request to this route.
+async fn world_and_request(route: usize) -> Result<(World, Ask, i64)> {
+    let world = World::open().await?;
+    let id = world.create("tenant", "rent", &order("2026-12-01")).await?;
+    let (ask, good) = requests(&id).swap_remove(route);
+    Ok((world, ask, good))
 }
 
 const TROUBLES: [(Fate, i64); 10] = [
@@ -51,9 +51,7 @@ async fn a_lasting_error_at_any_call_is_a_503_or_a_500_and_changes_no_later_answ
         for route in 0..requests("").len() {
             let mut points = CrashPoints::new("lasting-error", [Way::lasting(trouble)]);
             while let Some(point) = points.next_case() {
-                let world = World::open().await?;
-                let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
-                let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
+                let (world, ask, good) = world_and_request(route).await?;
                 let recorder = point.recorder();
                 let troubled = world.functions_over(&recorder).await?;
                 let reply = world.send_to(&troubled, ask.clone()).await?;
@@ -94,11 +92,9 @@ async fn a_passing_error_is_retried_and_stays_invisible() -> Result<()> {
     });
     for (trouble, _) in retried {
         for route in 0..requests("").len() {
-            let world = World::open().await?;
-            let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
-            let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
-            let recorder = Recorder::with_fate(move |call| if call.number == 0 { trouble } else { Fate::Pass });
-            let reply = world.send_to(&world.functions_over(&recorder).await?, ask.clone()).await?;
+            let (world, ask, good) = world_and_request(route).await?;
+            let troubled = world.functions_meeting(trouble, |call| call.number == 0).await?;
+            let reply = world.send_to(&troubled, ask.clone()).await?;
             assert_eq!(reply.status, good, "{trouble:?} once in {ask:?}: {reply}");
         }
     }

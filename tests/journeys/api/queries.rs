@@ -1,7 +1,6 @@
 //! Arbitrary query strings.
 
-use anyhow::Result;
-use payments_tests::{Ask, World};
+use payments_tests::prelude::*;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 

@@ -1,12 +1,11 @@
 //! Until when an item is kept is said of that table's item alone: no copy of a head brings it along.
 
-use anyhow::ensure;
 use payments_store::KEPT_UNTIL;
 use payments_store::key::parse_head_key;
 use payments_store::schema::{HISTORY, PAYMENTS};
-use payments_tests::tables::number;
+use payments_tests::prelude::*;
 
-use super::*;
+use super::{NIGHT, processed, put, put_processed};
 
 /// The attributes by which DynamoDB deletes items of the two tables, as the schema says.
 fn times_to_live() -> Result<[&'static str; 2]> {

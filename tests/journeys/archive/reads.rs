@@ -1,13 +1,7 @@
 //! Reads of a payment while it is archived, and afterwards: one answer, whichever table it is in.
 
-use anyhow::{Context as _, Result};
-use payments_machine::Fate;
-use payments_tests::orders::with;
-use payments_tests::tables::Units;
-use payments_tests::{Ask, World, assert_has};
-use serde_json::{Value, json};
-
 use super::{DAY, NIGHT, archive_with, body, processed, put, put_processed, refused, settle};
+use payments_tests::prelude::*;
 
 /// A world with a payment that is processed, reported, and archived in the night. Returns its id, too.
 async fn archived() -> Result<(World, String)> {

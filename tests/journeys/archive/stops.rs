@@ -1,24 +1,18 @@
 //! What stops the archive, or one payment: crashes, other runs, deadlines, throttling, damage. A payment stays in one
 //! table or in both, and all others move.
 
-use std::collections::HashSet;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
 use archive::{Archive, ArchiveOutcome, Config};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use payments_boot::{Clock, Lookup};
-use payments_machine::{Call, Fate, Recorder};
 use payments_model::HeadKey;
 use payments_store::key::parse_head_key;
-use payments_store::{Archived, Item, Removed, Store, StoredHead};
-use payments_tests::tables::{number, text};
-use payments_tests::{World, invoke_until, note_case};
-use serde_json::json;
+use payments_store::{Archived, Removed, Store, StoredHead};
 
 use super::{NIGHT, archive_with, archived, assert_archived, put_cancelled, put_many, put_processed, status_of};
 
@@ -48,26 +42,6 @@ async fn the_next_run_resumes_a_stopped_one() -> Result<()> {
         note_case("archive-steps", format_args!("each {operation} {fate:?}"), 0)?;
     }
     Ok(())
-}
-
-#[tokio::test]
-async fn a_reply_lost_once_does_no_harm() -> Result<()> {
-    let world = World::open().await?;
-    let before = put_many(&world, 3).await?;
-    world.set_clock(NIGHT)?;
-    let seen: Mutex<HashSet<String>> = Mutex::default();
-    let lossy = Recorder::with_fate(move |call: &Call| {
-        let is_new = seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(call.operation.clone() + &call.input().to_string());
-        let is_write = matches!(call.operation.as_str(), "PutItem" | "DeleteItem");
-        if is_new && is_write { Fate::LoseReply } else { Fate::Pass }
-    });
-    // The SDK tries again, and the call was done already.
-    let report = archive_with(&world.functions_over(&lossy).await?).await?;
-    assert_eq!(report, ArchiveOutcome { already_gone: 3, ..archived(0) });
-    assert_archived(&world, "tenant", &before).await
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use payments_tests::World;
 use serde_json::json;
 
 use super::{HOSTILE, assert_plain, assert_statuses, page, rent};
-use crate::laptop::description::get;
+use crate::laptop::get;
 
 const REPORT: &str = "2026-11-20T080203Z--2026-11-20T085959Z-run-000042";
 
@@ -74,10 +74,10 @@ async fn a_reports_address_works_for_a_minute() -> Result<()> {
         seconds.store(world.now().as_chrono().timestamp() + later, Ordering::SeqCst);
         for (link, content) in links.iter().zip(["the .csv.gz", "the .summary.json"]) {
             let reply = get(&gateway.url(), link).await?;
-            assert_eq!(reply.contains(content), works, "after {later} s: {reply}");
-            assert_eq!(reply.starts_with("HTTP/1.1 403"), !works, "after {later} s: {reply}");
+            assert_eq!(reply.body.contains(content), works, "after {later} s: {reply}");
+            assert_eq!(reply.status == 403, !works, "after {later} s: {reply}");
         }
     }
-    assert!(get(&gateway.url(), &format!("{REPORTS_PATH}guessed")).await?.starts_with("HTTP/1.1 403"));
+    get(&gateway.url(), &format!("{REPORTS_PATH}guessed")).await?.with_status(403)?;
     gateway.stop().await
 }

@@ -1,10 +1,9 @@
 //! Golden items of the bank's own work: the report's last run, a recount's finding, the audit trail.
 
-use anyhow::{Context as _, Result};
 use payments_model::{ActionId, BusinessDate, DayCounts, Status};
 use payments_store::key::LANES;
 use payments_store::{ActionName, AuditIntent, AuditOutcome, Evidence, ReportFile, ReportRun};
-use payments_tests::World;
+use payments_tests::prelude::*;
 
 const AT: &str = "2026-11-20T10:00:00Z";
 

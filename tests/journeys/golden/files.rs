@@ -1,16 +1,10 @@
 //! Golden files of the journal and of the report.
 
-use anyhow::{Context as _, Result, ensure};
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
-use payments_files::FileKind;
-use payments_files::JournalObject;
-use payments_files::PublishedReport;
+use payments_files::{FileKind, JournalObject, PublishedReport};
 use payments_model::{Event, Settlement};
-use payments_tests::World;
-use payments_tests::given::move_on;
-use payments_tests::tables::{NO_DEADLINE, context};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 use super::forms::{Goldens, Kind, assert_same, bytes_of, file_form, golden};
 use super::texts;

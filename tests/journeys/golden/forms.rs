@@ -1,18 +1,16 @@
 //! The kinds of golden files, their forms, and where they are.
 
-use std::collections::BTreeMap;
+use payments_tests::prelude::*;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as STANDARD;
 use payments_files::FileKind;
 use payments_http::CursorKind;
 use payments_model::{EventKind, PaymentId};
 use payments_queue::MessageKind;
-use payments_store::{Item, ItemKind};
+use payments_store::ItemKind;
 use payments_tests::tables::{item_of, json_of_item};
-use serde_json::{Value, json};
 
 /// What is stored or sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

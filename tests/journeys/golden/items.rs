@@ -1,8 +1,7 @@
 //! Golden items of all tables: what parts of a bank's day write, and what is read of it, written again.
 
-use anyhow::{Context as _, Result, bail};
-use payments_store::{Item, ItemKind};
-use payments_tests::World;
+use payments_store::ItemKind;
+use payments_tests::prelude::*;
 
 use super::forms::{Goldens, Kind, golden_items, item_form};
 use super::{bank, log, payments};

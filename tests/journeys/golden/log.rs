@@ -1,8 +1,5 @@
 //! Golden items of counting and of the log: counters, segments, consumers, endpoints, and a log after a restore.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Context as _, Result, bail, ensure};
 use chrono::TimeDelta;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_model::{Actor, BusinessDate, DayCounts, EventFilter, LogRestoredEvent, Status, UtcSecond};
@@ -11,7 +8,7 @@ use payments_store::{
     LogHead, LogPosition, LogRead, Missed, MissedEvents, Progress, SkippedEvent, Store, WebhookCommit, WebhookEndpoint,
     WebhookState, first_lease,
 };
-use payments_tests::World;
+use payments_tests::prelude::*;
 
 const STREAM: &str = "arn:aws:dynamodb:eu-west-2:123456789012:table/payments/stream/2026-11-20T08:00:00.000";
 const SHARD: &str = "shardId-00000003801168300000-0a1b2c3d";

@@ -1,12 +1,9 @@
 //! Golden payments: details in every form, heads in every status, in both tables, amended and not.
 
-use anyhow::{Context as _, Result, ensure};
 use payments_model::{DetailsKey, Event, Failure, HeadKey, PaymentId, Settlement};
 use payments_store::key::parse_head_key;
 use payments_store::{EXPIRES_AT, ItemKind, Store, StoredHead, UnreportedSort, expiry_of_reported};
-use payments_tests::given::move_on;
-use payments_tests::{Ask, World};
-use serde_json::json;
+use payments_tests::prelude::*;
 
 use super::forms::golden_items;
 

@@ -1,6 +1,5 @@
 //! Golden texts: cursors, events, and the messages to and from the transaction service.
 
-use anyhow::{Context as _, Result, bail, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_http::{AccountCursor, CursorKind, DueCursor, Problem};
 use payments_machine::transaction_service::{TransactionService, TransactionServiceSettings};
@@ -12,6 +11,7 @@ use payments_model::{
 use payments_queue::in_process::QueueSettings;
 use payments_queue::{MessageKind, PaymentRequest, Queue, SettlementResult};
 use payments_store::LogPosition;
+use payments_tests::prelude::*;
 
 use super::forms::{Goldens, Kind, text_form};
 

@@ -1,16 +1,13 @@
 //! The Rust client administers webhook endpoints. What else it does is checked beside the other clients, in
 //! `clients/rust/checks`.
 
-use std::sync::Arc;
-
-use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
-use payments_local::System;
+use payments_tests::prelude::*;
 use scheduled_payments::{Bank, BoxError, EndpointOrder, Error, Transport};
 
-use crate::laptop::gateway::{exchange, fixed_clock, options};
+use super::{exchange, request, start};
 
 /// HTTP without TLS: the client's own needs crates that `cargo local` does not build.
 #[derive(Debug)]
@@ -18,22 +15,20 @@ struct Plain(String);
 
 #[async_trait]
 impl Transport for Plain {
-    async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
-        let (head, body) = request.into_parts();
+    async fn exchange(&self, sent: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
+        let (head, body) = sent.into_parts();
         let path = head.uri.path_and_query().context("a path")?;
-        let mut text = format!("{} {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n", head.method);
+        let mut headers = String::new();
         for (name, value) in &head.headers {
-            text += &format!("{name}: {}\n", value.to_str()?);
+            headers += &format!("{name}: {}\n", value.to_str()?);
         }
-        text += &format!("Content-Length: {}\n\n{}", body.len(), std::str::from_utf8(&body)?);
+        let text = request(head.method.as_str(), path.as_str(), &headers, std::str::from_utf8(&body)?);
         let reply = exchange(&self.0, &text).await?;
-        let (head, body) = reply.split_once("\r\n\r\n").context("a whole reply")?;
-        let status = head.split(' ').nth(1).context("a status")?.parse::<u16>()?;
-        let mut response = Response::builder().status(status);
-        for (name, value) in head.lines().skip(1).filter_map(|line| line.split_once(": ")) {
+        let mut response = Response::builder().status(reply.status);
+        for (name, value) in reply.head.lines().skip(1).filter_map(|line| line.split_once(": ")) {
             response = response.header(name, value);
         }
-        Ok(response.body(body.to_owned().into())?)
+        Ok(response.body(reply.body.into())?)
     }
 }
 
@@ -44,7 +39,7 @@ fn refused<T>(answer: Result<T, Error>) -> Option<String> {
 
 #[tokio::test]
 async fn webhook_endpoints_are_administered_with_the_rust_client() -> Result<()> {
-    let system = System::start(&options()?, &fixed_clock()).await?;
+    let system = start(|_| {}).await?;
     let bank = Bank::over(Arc::new(Plain(system.api_url())), &system.api_url()).build()?;
     // Nobody listens there, and no event comes.
     let order = EndpointOrder { url: "http://127.0.0.1:1/hook".to_owned(), ..EndpointOrder::default() };

@@ -1,10 +1,6 @@
 //! `cargo local demo`, and the triggers that it and `cargo local` run on.
 
-use std::sync::Arc;
-
-use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
-use payments_bank::Functions;
 use payments_boot::Clock;
 use payments_local::demo::{self, Progress, Settings};
 use payments_machine::client::{Client, Request};
@@ -12,7 +8,7 @@ use payments_machine::payload::DataKind;
 use payments_machine::transaction_service::TransactionServiceSettings;
 use payments_machine::triggers::Triggers;
 use payments_machine::{EngineChoice, Stack};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None, data_kind: DataKind::Structured };
 

@@ -1,30 +1,27 @@
 //! The API's description as `cargo local` serves it: to everybody, with all that its page loads.
 
-use std::collections::BTreeSet;
+use payments_tests::prelude::*;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
 use payments_boot::Clock;
+use payments_local::System;
 use payments_local::docs::{DESCRIPTION, PAGE, description};
-use payments_local::{Options, System, welcome};
 use payments_model::UtcSecond;
 use payments_tests::Contract;
-use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
-use crate::laptop::gateway::{exchange, fixed_clock, options};
+use super::{exchange, get, options, request, start};
 
 /// The attributes by which a page loads something.
 const LOADS: [&str; 2] = ["src=\"", "href=\""];
 
 #[tokio::test]
 async fn the_page_loads_nothing_from_elsewhere() -> Result<()> {
-    let system = System::start(&options()?, &fixed_clock()).await?;
+    let system = start(|_| {}).await?;
     let api = system.api_url();
     for path in [PAGE, "/docs/", "/docs/index.html"] {
-        let page = get(&api, path).await?;
-        assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-type: text/html"), "{page}");
+        let page = get(&api, path).await?.with_status(200)?;
+        assert!(page.header("content-type").is_some_and(|kind| kind.starts_with("text/html")), "{page}");
+        let page = page.body;
         assert!(page.contains("<base href=\"/docs/\">"), "parts are found from {path} too: {page}");
         let mut parts = BTreeSet::new();
         for loads in LOADS {
@@ -34,14 +31,16 @@ async fn the_page_loads_nothing_from_elsewhere() -> Result<()> {
         for part in parts {
             assert!(!part.contains("//"), "{path} loads {part} from elsewhere");
             let part = part.trim_start_matches("./").trim_start_matches("/docs/");
-            let reply = get(&api, &format!("/docs/{part}")).await?;
-            assert!(reply.starts_with("HTTP/1.1 200"), "{part}: {reply:.200}");
+            get(&api, &format!("/docs/{part}")).await?.with_status(200)?;
         }
     }
-    let start = get(&api, "/docs/swagger-initializer.js").await?;
-    assert!(start.contains(r#""url": "/openapi.yaml""#) && start.contains(r#""validatorUrl": "none""#), "{start}");
-    assert!(!start.contains("http://") && !start.contains("https://"), "{start}");
-    assert!(get(&api, "/docs/../openapi.yaml.bak").await?.starts_with("HTTP/1.1 404"));
+    let first = get(&api, "/docs/swagger-initializer.js").await?.body;
+    assert!(first.contains(r#""url": "/openapi.yaml""#) && first.contains(r#""validatorUrl": "none""#), "{first}");
+    assert!(!first.contains("http://") && !first.contains("https://"), "{first}");
+    get(&api, "/docs/../openapi.yaml.bak").await?.with_status(404)?;
+    // The root says where the description is.
+    let root = get(&api, "/").await?.with_status(200)?;
+    assert!(DESCRIPTION.iter().chain([&PAGE]).all(|path| root.body.contains(path)), "{root}");
     system.stop().await
 }
 
@@ -52,11 +51,8 @@ async fn both_forms_of_the_description_equal_openapi_yaml() -> Result<()> {
     let system = System::start(&options()?, &Clock::simulated(move || now, |_| {})).await?;
     let api = system.api_url();
     for path in DESCRIPTION {
-        let reply = get(&api, path).await?;
-        let (head, body) = reply.split_once("\r\n\r\n").context("a body")?;
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         // JSON is YAML.
-        let served: Value = payments_machine::yaml::from_str(body)?;
+        let served: Value = payments_machine::yaml::from_str(&get(&api, path).await?.with_status(200)?.body)?;
         assert_eq!(served["paths"], Contract::get()?.document()["paths"], "{path}");
     }
     let written = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../openapi.yaml"))?;
@@ -65,19 +61,8 @@ async fn both_forms_of_the_description_equal_openapi_yaml() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_root_says_where_the_description_is() -> Result<()> {
-    let system = System::start(&options()?, &fixed_clock()).await?;
-    let root = get(&system.api_url(), "/").await?;
-    assert!(root.starts_with("HTTP/1.1 200"), "{root}");
-    for path in DESCRIPTION.iter().chain([&PAGE]) {
-        assert!(root.contains(path), "{root}");
-    }
-    system.stop().await
-}
-
-#[tokio::test]
 async fn only_the_description_needs_no_token() -> Result<()> {
-    let system = System::start(&Options { require_tokens: true, ..options()? }, &fixed_clock()).await?;
+    let system = start(|options| options.require_tokens = true).await?;
     let api = system.api_url();
     for (method, path, want) in [
         ("GET", "/docs", 200),
@@ -103,26 +88,8 @@ async fn only_the_description_needs_no_token() -> Result<()> {
         ("POST", "/accounts/acc-1/payments/x/cancel", 401),
         ("POST", "/payment-batches", 401),
     ] {
-        let request = format!("{method} {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\nContent-Length: 0\n\n");
-        let reply = exchange(&api, &request).await?;
-        assert!(reply.starts_with(&format!("HTTP/1.1 {want} ")), "{method} {path}: {reply:.200}");
+        let reply = exchange(&api, &request(method, path, "", "")).await?;
+        assert_eq!(reply.status, want, "{method} {path}: {reply:.200}");
     }
     system.stop().await
-}
-
-#[test]
-fn the_welcome_says_where_the_page_is() -> Result<()> {
-    let text = welcome::text("http://127.0.0.1:8080", "", "", "", "2026-11-20".parse()?)?;
-    assert!(text.contains("http://127.0.0.1:8080/docs"), "{text}");
-    Ok(())
-}
-
-/// Returns the response to a GET without a token, as far as it is text.
-pub(crate) async fn get(api: &str, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect(api.strip_prefix("http://").context("a URL")?).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut reply = Vec::new();
-    stream.read_to_end(&mut reply).await?;
-    Ok(String::from_utf8_lossy(&reply).into_owned())
 }

@@ -1,14 +1,7 @@
 //! Business days: payments that move, what is stored of it, and replays whatever happened to the calendars since.
 
-use std::collections::BTreeSet;
-
-use anyhow::{Context as _, Result};
-use payments_machine::Environment;
-use payments_tests::orders::{order, order_with, with};
-use payments_tests::{Ask, Reply, World, assert_has};
-use serde_json::{Value, json};
-
 use crate::golden::{golden_details, orders};
+use payments_tests::prelude::*;
 
 const CALENDARS: &str = "EUR=T2,GBP=GB,USD=FED";
 

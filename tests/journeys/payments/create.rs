@@ -1,12 +1,7 @@
 //! A payment is created once, whatever happens on the way.
 
-use anyhow::Result;
 use futures::future::try_join_all;
-use payments_machine::{Call, Fate, Recorder};
-use payments_tests::orders::{order_with, with};
-use payments_tests::tables::text;
-use payments_tests::{Ask, CrashPoints, Way, World};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 fn rent() -> Value {
     rent_on("2026-12-01")

@@ -1,14 +1,9 @@
 //! Details whose data is stored in different forms, in one table: those of today, and the golden ones.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
 use payments_machine::payload::DataKind;
-use payments_store::Item;
-use payments_tests::tables::{number, text};
-use payments_tests::{Ask, World};
-use serde_json::{Value, json, value::RawValue};
+use payments_tests::prelude::*;
+use serde_json::value::RawValue;
 
 use crate::golden::{golden_details, orders};
 

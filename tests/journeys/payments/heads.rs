@@ -1,9 +1,7 @@
 //! The golden heads are shown, claimed, and leave the hot table.
 
-use anyhow::{Context as _, Result};
 use payments_store::ItemKind;
-use payments_tests::{World, assert_has};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 use crate::golden::golden_items;
 

@@ -1,11 +1,8 @@
 //! A law that changes a time zone's clocks: payments that were stored before are claimed at their instants.
 
-use anyhow::Result;
 use chrono::TimeDelta;
 use payments_model::UtcSecond;
-use payments_tests::orders::order;
-use payments_tests::{World, invoke};
-use serde_json::json;
+use payments_tests::prelude::*;
 
 #[tokio::test]
 async fn a_payment_of_the_old_law_is_claimed_at_its_instant_and_not_before() -> Result<()> {

@@ -1,11 +1,7 @@
 //! A payment's reference and why it failed, from its creation and its result to its report.
 
-use anyhow::Result;
-use payments_tests::World;
-use payments_tests::orders::{failed, order_with};
-use serde_json::json;
-
 use crate::report::settlements::{published, run};
+use payments_tests::prelude::*;
 
 #[tokio::test]
 async fn a_reference_and_a_failure_go_from_the_result_to_the_report() -> Result<()> {

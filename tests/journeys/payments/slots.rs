@@ -1,11 +1,7 @@
 //! Payments that were moved to another date: all find their heads, which never move, and go by the due time.
 
-use anyhow::{Context as _, Result, ensure};
-use payments_store::{Item, expiry_of_reported};
-use payments_tests::orders::{order, processed, with};
-use payments_tests::tables::{number, text};
-use payments_tests::{Ask, Counting, World, assert_has, invoke};
-use serde_json::{Value, json};
+use payments_store::expiry_of_reported;
+use payments_tests::prelude::*;
 
 use crate::report::settlements;
 

@@ -1,13 +1,9 @@
 //! The cost of a payment, to the unit.
 
-use anyhow::{Context as _, Result};
 use fastrand::Rng;
 use payments_machine::payload::DataKind;
 use payments_store::item_bytes;
-use payments_tests::orders::{entry, order_with};
-use payments_tests::tables::units;
-use payments_tests::{Ask, World};
-use serde_json::{Value, json};
+use payments_tests::prelude::*;
 
 fn payment(kind: DataKind, data_bytes: usize) -> Value {
     order_with("2026-12-01", json!({ "data": kind.value(&mut Rng::with_seed(1), data_bytes) }))

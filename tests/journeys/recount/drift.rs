@@ -1,15 +1,10 @@
 //! Drift: what it is, what only looks like it, and what is stored of it.
 
-use std::sync::Arc;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context as _, Result};
-use payments_machine::Call;
 use payments_tests::given::ACCOUNT;
-use payments_tests::tables::{item, number, text};
-use payments_tests::{Counting, World, assert_has};
 use recount::RecountOutcome;
-use serde_json::json;
 
 use super::{
     DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, exact, finding, interfered, moving, of_day, put, reads_counters,

@@ -1,13 +1,8 @@
 //! Dates with more payments than one page, over both tables.
 
-use std::collections::BTreeSet;
-
-use anyhow::Result;
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use payments_model::{IdempotencyKey, PaymentId};
-use payments_tests::World;
-use payments_tests::tables::{item, number, text};
-use serde_json::json;
+use payments_tests::prelude::*;
 
 use super::{DAY, of_day};
 

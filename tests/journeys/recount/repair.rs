@@ -1,15 +1,10 @@
 //! Repairs: only what was found wrong twice, a day apart, without a change in between.
 
-use std::sync::Arc;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context as _, Result, ensure};
 use payments_boot::Lookup;
-use payments_machine::{Call, Fate};
-use payments_tests::World;
-use payments_tests::tables::text;
 use recount::RecountOutcome;
-use serde_json::{Value, json};
 
 use super::{a_counted_day, alter, exact, finding, interfered, moving, of_day, put, recount, repair, shown};
 

@@ -1,12 +1,8 @@
 //! How a recount ends before its last date: in time, naming what is left.
 
-use std::sync::Arc;
-
-use anyhow::Result;
 use chrono::DateTime;
-use payments_machine::{Call, Fate};
 use payments_model::zone_data_number;
-use payments_tests::World;
+use payments_tests::prelude::*;
 use recount::RecountOutcome;
 
 use super::{

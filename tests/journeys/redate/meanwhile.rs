@@ -1,13 +1,7 @@
 //! What happens to a payment between the reads of a redate and its writes: the redate loses, and nothing else.
 
-use std::sync::Arc;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use anyhow::{Result, ensure};
-use payments_machine::{Call, Fate, Recorder};
-use payments_tests::tables::{NO_DEADLINE, details_key, number, text};
-use payments_tests::{Ask, assert_has, interrupted};
-use serde_json::json;
 
 use super::{Announced, HOLIDAY, ask, bank, england, moved, numbers, order, run};
 

@@ -1,12 +1,7 @@
 //! Moves of a date that has passed: a run goes on past midnight, or nothing was swept on the closed date.
 
-use std::sync::Arc;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-use anyhow::Result;
-use payments_machine::{Fate, Recorder};
-use payments_tests::tables::NO_DEADLINE;
-use serde_json::json;
 
 use super::{AFTER, Announced, HOLIDAY, ask, bank, england, moved, numbers, run};
 

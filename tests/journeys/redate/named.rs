@@ -1,9 +1,7 @@
 //! Which payments a run names, in its outcome and its log.
 
-use anyhow::Result;
-use payments_tests::tables::number;
-use payments_tests::{LogLines, assert_has};
-use serde_json::{Value, json};
+use payments_tests::LogLines;
+use payments_tests::prelude::*;
 
 use super::Announced;
 

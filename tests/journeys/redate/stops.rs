@@ -1,9 +1,7 @@
 //! How a redate ends before its last payment, and that repeating it goes on.
 
-use anyhow::Result;
-use payments_machine::Fate;
-
 use super::{Announced, HOLIDAY};
+use payments_tests::prelude::*;
 
 /// A write that is throttled too often ends the shard; the next run moves what is left, each payment once.
 #[tokio::test]

@@ -1,11 +1,8 @@
 //! What a redate costs, to the unit.
 
-use std::collections::BTreeMap;
-
-use anyhow::Result;
 use fastrand::Rng;
 use payments_machine::payload::DataKind;
-use serde_json::json;
+use payments_tests::prelude::*;
 
 use super::Announced;
 

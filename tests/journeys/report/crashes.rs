@@ -1,19 +1,12 @@
 //! The report is killed: at every call, and at each of its steps by name.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context as _, Result, ensure};
 use futures::FutureExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
-use payments_bank::{Dependencies, Functions};
-use payments_machine::{Call, Fate, Recorder};
 use payments_store::ReportFile;
-use payments_tests::tables::{item, number, text};
-use payments_tests::{CrashPoints, Way, World, assert_has, note_case};
-use serde_json::json;
 
 use super::faulty_store::FaultyStore;
 use super::settlements::{SETTLED_AT, files, invoke, many, measured, published_files, reported_ids, run, unreported};

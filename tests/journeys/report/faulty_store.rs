@@ -1,7 +1,7 @@
 //! A report store with faults: each call passes, fails, or is done without a reply.
 
+use payments_tests::prelude::*;
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -10,7 +10,6 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
-use payments_machine::Fate;
 use tokio::sync::Barrier;
 
 /// Decides on a call by its operation, and the file that it is about.

@@ -1,16 +1,9 @@
 //! Two concurrent reports: one commits, and both may drain the same file.
 
-use std::collections::BTreeSet;
-
-use anyhow::Result;
-use payments_bank::{Dependencies, Functions};
-use payments_machine::{Call, Fate, Recorder};
-use payments_tests::{World, assert_has};
-use serde_json::{Value, json};
-
 use super::crashes::is_commit;
 use super::faulty_store::FaultyStore;
 use super::settlements::{SETTLED_AT, files, invoke, many, reported_ids, run, unreported};
+use payments_tests::prelude::*;
 
 /// Runs two invocations that both write their attempts before one of them commits.
 async fn two_attempts(world: &World) -> Result<[Value; 2]> {

@@ -1,20 +1,13 @@
 //! Settlements for the report, made through the functions, and what the report leaves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use payments_tests::prelude::*;
 use std::io::Read as _;
 
-use anyhow::{Context as _, Result};
 use chrono::DateTime;
 use flate2::read::GzDecoder;
 use futures::TryStreamExt as _;
 use lambda_runtime::LambdaEvent;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use payments_bank::Functions;
-use payments_store::Item;
-use payments_tests::World;
-use payments_tests::orders::{entry, failed, order_with, processed};
-use payments_tests::tables::{context, number};
-use serde_json::{Value, json};
 
 /// A deadline that never comes.
 const END_OF_TIME: &str = "2099-12-31T00:00:00Z";

@@ -1,15 +1,11 @@
 //! A lagging index: it still shows reported payments, or shows settlements late.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use payments_tests::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
-use payments_bank::{Dependencies, Functions};
+use payments_machine::Layers;
 use payments_machine::layers::{Answer, Next, Reply, client_over};
-use payments_machine::{Call, Layers};
 use payments_store::Store;
-use payments_tests::{World, assert_has};
-use serde_json::json;
 
 use super::settlements::{SETTLED_AT, ids_by_report, invoke, many, reported_ids, run};
 
