@@ -6,4 +6,5 @@ pub(crate) mod closed_dates;
 pub mod heads;
 pub mod intent;
 pub mod past;
+pub mod results;
 pub(crate) mod zone;

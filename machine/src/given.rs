@@ -1,13 +1,10 @@
 //! A machine for tests of one function alone, with payments in its tables as `ingest` and the sweep leave them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use anyhow::{Result, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use lambda_runtime::{Context, LambdaEvent};
-use payments_boot::{Clock, Lookup};
+use payments_boot::Lookup;
 use payments_model::{
     AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Status,
 };
@@ -20,6 +17,7 @@ use crate::environment::Environment;
 use crate::event::{DEVELOPMENT_CLIENT, all_scopes};
 use crate::invocation::context;
 use crate::stack::{EngineChoice, Stack};
+use crate::time::SimulatedTime;
 
 /// How long an invocation may take, unless its test says otherwise.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(15);
@@ -31,27 +29,21 @@ pub struct Given {
     pub stack: Stack,
     /// Its tables.
     pub store: Store,
-    seconds: Arc<AtomicI64>,
+    time: SimulatedTime,
 }
 
 impl Given {
     /// Starts a machine at this time, with a changed environment.
     pub async fn at(now: &str, change: impl FnOnce(&mut Environment)) -> Result<Self> {
-        let seconds = Arc::new(AtomicI64::new(now.parse::<DateTime<Utc>>()?.timestamp()));
-        let (shown, passed) = (Arc::clone(&seconds), Arc::clone(&seconds));
-        let clock = Clock::simulated(
-            move || DateTime::from_timestamp(shown.load(Ordering::Relaxed), 0).unwrap_or_default(),
-            move |time| {
-                passed.fetch_add(i64::try_from(time.as_secs()).unwrap_or(0), Ordering::Relaxed);
-            },
-        );
+        let time = SimulatedTime::at(now.parse()?);
+        let clock = time.clock_in_seconds();
         let stack = Stack::on(EngineChoice::Unserved).clock(&clock).environment(change).start().await?;
-        Ok(Self { store: stack.store(stack.client()), stack, seconds })
+        Ok(Self { store: stack.store(stack.client()), stack, time })
     }
 
     /// Lets time pass.
     pub fn pass(&self, time: TimeDelta) {
-        self.seconds.fetch_add(time.num_seconds(), Ordering::Relaxed);
+        self.time.pass(time);
     }
 
     /// Reads a function's configuration.

@@ -21,6 +21,7 @@ mod reports;
 pub mod server;
 mod stack;
 mod started;
+mod time;
 pub mod transaction_service;
 pub mod triggers;
 
@@ -34,3 +35,4 @@ pub use queues::Queues;
 pub use recorder::{CapacityUse, Recorder};
 pub use stack::{EngineChoice, Stack};
 pub use started::Started;
+pub use time::SimulatedTime;

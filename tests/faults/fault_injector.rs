@@ -15,13 +15,12 @@ use payments_lab::Weakness;
 use payments_lab::laws::check_write;
 use payments_lab::world::requests::accept;
 use payments_machine::interceptor::{Answer, Next, Process, read_whole, respond};
-use payments_machine::{Call, Fate, Interceptor, Recorder};
+use payments_machine::{Call, Fate, Interceptor, Recorder, SimulatedTime};
 use payments_queue::Queue;
 use serde_json::Value;
 
 use crate::staleness::{Lag, Staleness};
 use crate::task_scheduler::TaskScheduler;
-use crate::time::Time;
 
 /// Decides the fate of each try.
 pub(crate) type Decide = dyn Fn(&Call) -> Fate + Send + Sync;
@@ -44,7 +43,7 @@ pub(crate) struct FaultInjector {
 
 struct Shared {
     recorder: Recorder,
-    time: Time,
+    time: SimulatedTime,
     requests: Queue,
     staleness: Staleness,
     scheduler: TaskScheduler,
@@ -68,7 +67,7 @@ struct State {
 }
 
 impl FaultInjector {
-    pub(crate) fn new(recorder: Recorder, time: Time, requests: Queue, staleness: Staleness) -> Self {
+    pub(crate) fn new(recorder: Recorder, time: SimulatedTime, requests: Queue, staleness: Staleness) -> Self {
         let state = State {
             decide: Arc::new(|_| Fate::Pass),
             weakness: None,

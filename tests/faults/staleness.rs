@@ -13,10 +13,9 @@ use payments_lab::facts::changes::Changes;
 use payments_lab::facts::heads::is_of_head;
 use payments_lab::facts::past::Past;
 use payments_lab::random::Seed;
+use payments_machine::SimulatedTime;
 use payments_store::TableNames;
 use serde_json::{Value, json};
-
-use crate::time::Time;
 
 /// How many records are read at once.
 const PAGE: usize = 1_000;
@@ -70,7 +69,7 @@ impl Lag {
 #[derive(Clone)]
 pub(crate) struct Staleness {
     tables: TableNames,
-    time: Time,
+    time: SimulatedTime,
     lag: Arc<Mutex<Lag>>,
     changes: Changes,
     stream: Source,
@@ -80,7 +79,7 @@ pub(crate) struct Staleness {
 
 impl Staleness {
     /// Follows the changes of a table by its stream.
-    pub(crate) async fn of(stream: DynamoDbStream, tables: TableNames, time: Time) -> Result<Self> {
+    pub(crate) async fn of(stream: DynamoDbStream, tables: TableNames, time: SimulatedTime) -> Result<Self> {
         let stream = Source::from(stream);
         let mut shards = stream.shards().await?;
         ensure!(shards.len() == 1, "the engine's stream has one shard, not {}", shards.len());

@@ -14,8 +14,9 @@ use payments_store::Item;
 use payments_tests::tables::Units;
 
 use crate::fixture::Fixture;
-use crate::invariants::{Stage, violations};
+use crate::invariants::Stage;
 use crate::staleness::Lag;
+use crate::transaction_service::result_of;
 
 fn rows(rows: &[(&str, u64)]) -> Units {
     rows.iter().map(|(place, units)| (("UpdateItem".to_owned(), (*place).to_owned()), *units)).collect()
@@ -65,13 +66,10 @@ async fn a_settlement_costs_seven_or_six() -> Result<()> {
 
         // The same result again finds the payment settled, and nothing is written.
         fixture.faults.clear();
-        fixture.results.send(
-            crate::transaction_service::result_of(&request_of(&fixture, &intents[0].account)?).to_string(),
-            fixture.time.now(),
-        )?;
+        fixture.send_result(&result_of(&request_of(&fixture, &intents[0].account)?))?;
         fixture.settle_all().await?;
         assert_eq!((fixture.world.take_write_units(), fixture.faults.tries_of("UpdateItem")), (rows(&[]), 0));
-        assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
+        fixture.assert_lawful(&intents, Stage::Finished).await?;
     }
     fixture.assert_counters_exact().await
 }
@@ -102,12 +100,12 @@ pub(crate) async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Resu
         puts.push(WriteRequest::builder().put_request(PutRequest::builder().set_item(Some(item)).build()?).build());
     }
     for some in puts.chunks(25) {
-        let table = &fixture.world.environment.tables.payments;
+        let table = &fixture.tables().payments;
         fixture.client.batch_write_item().request_items(table, some.to_vec()).send().await?;
     }
     // The original is deleted: only the copies are to be swept.
     let key = ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone()));
-    let delete = fixture.client.delete_item().table_name(&fixture.world.environment.tables.payments);
+    let delete = fixture.client.delete_item().table_name(&fixture.tables().payments);
     delete.set_key(Some(key.into())).send().await?;
     fixture.time.pass(TimeDelta::seconds(61));
     Ok(by_shard)
@@ -188,8 +186,7 @@ async fn a_lastingly_throttled_shard_stops_no_other() -> Result<()> {
         let remaining = if known { (20, false) } else { (0, true) };
         assert_eq!((report.remaining, report.remaining_is_lower_bound), remaining, "{operation}: {report:?}");
         assert!(took < TimeDelta::seconds(10), "the sweep took {took}");
-        let lines = fixture.metrics.take();
-        assert_eq!(fixture.metric(&lines, "ShardsGivenUp"), 1, "{lines:?}");
+        assert_eq!(fixture.measured(["ShardsGivenUp"]), [1]);
         // Later the shard accepts writes again.
         fixture.faults.clear();
         let report = swept(fixture.tick(Action::Sweep).await?)?;
@@ -212,10 +209,9 @@ async fn a_redrive_measures_the_other_shards_although_one_is_broken() -> Result<
         if is_broken { Fate::Refuse(400, "AccessDeniedException") } else { Fate::Pass }
     });
     assert!(fixture.tick(Action::Redrive).await.is_err(), "the run fails");
-    let lines = fixture.metrics.take();
-    let [redriven, unfinished] = ["Redriven", "RedriveShardsUnfinished"].map(|name| fixture.metric(&lines, name));
-    assert!((1..40).contains(&redriven) && unfinished == 1, "{lines:?}");
+    let [redriven, unfinished] = fixture.measured(["Redriven", "RedriveShardsUnfinished"]);
+    assert!((1..40).contains(&redriven) && unfinished == 1, "{redriven}, {unfinished}");
     fixture.faults.clear();
-    assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+    fixture.assert_finishes(&intents).await?;
     fixture.assert_counters_exact().await
 }

@@ -6,7 +6,7 @@ mod ask;
 mod bus;
 mod cases;
 pub mod contract;
-mod counting;
+pub mod counting;
 mod crash_points;
 mod database;
 pub mod event_files;

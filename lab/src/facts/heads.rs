@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::facts::attributes::{Key, text};
+use crate::facts::attributes::{Key, number, text};
 
 /// What is in both tables.
 #[derive(Debug, Default)]
@@ -46,4 +46,13 @@ pub fn due_of(head: &Value) -> (&str, &str) {
 #[must_use]
 pub fn is_settled(status: &str) -> bool {
     matches!(status, "PROCESSED" | "FAILED")
+}
+
+/// Returns the payment of a head and its transfer, as requests and results name them.
+#[must_use]
+pub fn transfer(head: &Value) -> Value {
+    json!({
+        "paymentId": id_of(text(head, "sk")), "amountMinor": number(head, "amountMinor"), "currency": text(head, "currency"),
+        "payeeAccountId": text(head, "payeeAccountId"),
+    })
 }

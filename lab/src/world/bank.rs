@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anyhow::{Result, anyhow};
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
 use payments_delivery::StreamSettings;
@@ -15,6 +16,7 @@ use crate::facts::attributes::text;
 use crate::facts::changes::{Changes, EngineStream};
 use crate::facts::heads::id_of;
 use crate::facts::intent::Intent;
+use crate::facts::results::{processed, result};
 use crate::facts::zone::Zone;
 use crate::laws::consumer::Consumer;
 use crate::plans::acts::{Act, AmendmentCounts};
@@ -196,6 +198,11 @@ impl Bank {
         }
     }
 
+    /// Sends a settlement result.
+    pub(crate) fn send_result(&self, result: &Value) -> Result<()> {
+        self.queues.results.send(result.to_string(), self.time.now()).map(drop).map_err(|error| anyhow!("{error}"))
+    }
+
     /// Lets the transaction service work, which now and then contradicts itself.
     pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
         let mut state = self.state();
@@ -214,19 +221,18 @@ impl Bank {
     }
 }
 
+/// Returns the result of a payment whose service has changed its mind.
+pub(crate) fn second_thoughts(request: &Value) -> Value {
+    let outcome = json!({ "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts" });
+    result(request, outcome)
+}
+
 /// Returns a settlement result that differs from the one that the service sends.
 fn contradiction(request: &Value, random: &mut Rng) -> Value {
     let mut result = if random.bool() {
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
-            "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts",
-        })
+        second_thoughts(request)
     } else {
-        let transaction = format!("TX-OTHER-{:016X}", random.u64(..));
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
-            "status": "PROCESSED", "transactionId": transaction,
-        })
+        processed(request, &format!("TX-OTHER-{:016X}", random.u64(..)))
     };
     if random.bool() {
         result["accountId"] = request["accountId"].clone();

@@ -134,7 +134,7 @@ impl Past<'_> {
 
     /// Takes some settled payments out of `unreported`. No counter changes.
     async fn report(&mut self) -> Result<()> {
-        let table = &self.fixture.world.environment.tables.payments;
+        let table = &self.fixture.tables().payments;
         for (key, head) in recount::items(self.fixture, table).await? {
             if head.get("unreported").is_some() && self.one_in(2) {
                 let update = self.fixture.client.update_item().table_name(table).set_key(Some(item_key(&key)));
@@ -146,7 +146,7 @@ impl Past<'_> {
 
     /// Archives some payments, or leaves them in both tables as a crash would.
     async fn archive(&mut self, wholly: bool) -> Result<()> {
-        let tables = &self.fixture.world.environment.tables;
+        let tables = &self.fixture.tables();
         let is_past = |head: &Value| laws::check_over(head).is_none();
         for (key, head) in recount::items(self.fixture, &tables.payments).await? {
             if is_past(&head) && self.one_in(2) {
