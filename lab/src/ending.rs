@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use chrono::{Days, TimeDelta};
+use payments_machine::invocation::context;
 use payments_machine::{Function, Handlers as _};
 use serde_json::{Value, json};
 
@@ -12,10 +13,10 @@ use crate::facts::heads::{Tables, id_of};
 use crate::laws::amended_events;
 use crate::laws::counters;
 use crate::laws::event_origins;
-use crate::laws::steps::check_segment;
+use crate::laws::kept_segments::check_segment;
 use crate::plans::outages::Outage;
 use crate::time::pause;
-use crate::workloads::triggers::{context, until};
+use crate::workloads::triggers::until;
 use crate::world::bank::Bank;
 use crate::world::network::LOG;
 use crate::world::requests::Sent;

@@ -7,6 +7,9 @@ use futures::FutureExt as _;
 use payments_boot::Clock;
 use tokio::time::Instant;
 
+/// How far the clocks of sandboxes are ahead at most.
+pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
+
 /// The month's time. Clones show the same.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Time {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::facts::attributes::{Key, number, text};
@@ -54,5 +55,24 @@ pub fn transfer(head: &Value) -> Value {
     json!({
         "paymentId": id_of(text(head, "sk")), "amountMinor": number(head, "amountMinor"), "currency": text(head, "currency"),
         "payeeAccountId": text(head, "payeeAccountId"),
+    })
+}
+
+/// When a head last changed, by its trail.
+pub(crate) fn last_change(head: &Value) -> Option<DateTime<Utc>> {
+    text(&trail(head).last()?["M"], "at").parse().ok()
+}
+
+/// The trail of a head, its first entry first.
+pub(crate) fn trail(head: &Value) -> &[Value] {
+    head["trail"]["L"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A head of one change, for tests.
+#[cfg(test)]
+pub(crate) fn made(status: &str, version: u32, at: &str) -> Value {
+    json!({
+        "sk": { "S": "2026-03-12T08:00:00Z#7" }, "status": { "S": status }, "version": { "N": version.to_string() },
+        "trail": { "L": [{ "M": { "status": { "S": status }, "at": { "S": at } } }] },
     })
 }

@@ -16,7 +16,7 @@ use payments_restore::Source;
 use serde_json::{Value, json};
 
 use crate::checks::checker::scan;
-use crate::facts::attributes::{Key, number};
+use crate::facts::attributes::{Key, json_of_key, number};
 use crate::plans::faults::FaultKind;
 use crate::world::bank::Bank;
 use crate::world::network::LOG;
@@ -105,10 +105,7 @@ fn count_one_less(items: &mut BTreeMap<Key, Value>) {
 pub(crate) fn set(bank: &Bank, table: &str, key: &Key, item: Option<&Value>) -> Result<()> {
     let (operation, input) = match item {
         Some(item) => ("PutItem", json!({ "TableName": table, "Item": item })),
-        None => {
-            let key = json!({ "pk": { "S": key.0 }, "sk": { "S": key.1 } });
-            ("DeleteItem", json!({ "TableName": table, "Key": key }))
-        }
+        None => ("DeleteItem", json!({ "TableName": table, "Key": json_of_key(&key.0, &key.1) })),
     };
     bank.engine.call(operation, &input).map(drop).map_err(|error| anyhow!("{error}"))
 }

@@ -126,7 +126,7 @@ async fn process_cancelled(bank: &Arc<Bank>) -> Result<()> {
         let place = bank.state().intents.iter().position(|intent| id.is_some() && intent.accepted.as_deref() == id);
         if let Some(place) = place {
             clients::cancel(bank, place).await;
-            let intent = bank.state().intents[place].clone();
+            let intent = bank.intent(place);
             if intent.cancelled {
                 return bank.send_result(&processed(&intent.transfer(), "TX-CANCELLED"));
             }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
-use payments_bank::Functions;
-use payments_machine::{Environment, Function, Handlers as _};
+use payments_machine::{Environment, Function};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
@@ -19,7 +18,7 @@ use crate::plans::faults::FaultKind;
 use crate::random::{Seed, happens};
 use crate::settings::Settings;
 use crate::time::pause;
-use crate::workloads::triggers::{SCHEDULED_TIMEOUT, context};
+use crate::workloads::triggers::SCHEDULED_TIMEOUT;
 use crate::world::bank::Bank;
 use crate::world::lag;
 
@@ -118,11 +117,7 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
             pause(TimeDelta::hours(1)).await;
         }
         let request = json!({ "action": action, "calendar": "GB", "from": from, "to": to });
-        let context = context(bank.time.now() + SCHEDULED_TIMEOUT);
-        let run =
-            |functions: Arc<Functions>| async move { functions.scheduled(Function::Redate, request, context).await };
-        let done = bank.lambda.invoke(Function::Redate.as_str(), SCHEDULED_TIMEOUT, run).await;
-        match done.and_then(|done| done) {
+        match bank.scheduled(Function::Redate, request, SCHEDULED_TIMEOUT, TimeDelta::zero()).await {
             Ok(outcome) => return Ok(outcome),
             // The run was tried for days.
             Err(error) if error.contains("days ago") => return Ok(Value::Null),

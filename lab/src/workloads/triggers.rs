@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use fastrand::Rng;
-use lambda_runtime::Context;
 use payments_bank::Functions;
 use payments_delivery::{Delivery, DeliveryOutcome, QueueMapping, QueueMappingSettings, StreamMapping};
 use payments_machine::invocation::SETTLE_TIMEOUT;
@@ -355,21 +354,12 @@ async fn invoke(bank: &Bank, spec: ScheduleSpec) {
         (input["from"], input["to"]) = (from.into(), to.into());
     }
     let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
-    let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
     let began = bank.time.now();
-    let run = |functions: Arc<Functions>| async move { functions.scheduled(spec.function, input, context).await };
-    match bank.lambda.invoke(spec.function.as_str(), SCHEDULED_TIMEOUT, run).await {
-        Ok(Ok(outcome)) if spec.function == Function::Recount => recounts::check(bank, began, &outcome),
-        Ok(Ok(_)) => {}
-        Err(error) | Ok(Err(error)) => bank.note(format!("{}: {error}", spec.name)),
+    match bank.scheduled(spec.function, input, SCHEDULED_TIMEOUT, ahead).await {
+        Ok(outcome) if spec.function == Function::Recount => recounts::check(bank, began, &outcome),
+        Ok(_) => {}
+        Err(error) => bank.note(format!("{}: {error}", spec.name)),
     }
-}
-
-/// The context of an invocation that Lambda ends at `end`.
-pub(crate) fn context(end: DateTime<Utc>) -> Context {
-    let mut context = Context::default();
-    context.deadline = u64::try_from(end.timestamp_millis()).unwrap_or(0);
-    context
 }
 
 /// Waits until something is true, at most for `limit`. Returns whether it is.

@@ -1,18 +1,20 @@
 //! The bank: everything that the tasks of a month share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, anyhow};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
+use payments_bank::Functions;
 use payments_delivery::StreamSettings;
+use payments_machine::invocation::context;
 use payments_machine::transaction_service::TransactionService;
-use payments_machine::{Direct, Queues};
+use payments_machine::{Direct, Function, Handlers as _, Queues};
 use payments_model::{BusinessZone, ShardCount};
 use serde_json::{Value, json};
 
-use crate::facts::attributes::text;
+use crate::facts::attributes::{json_of_key, text};
 use crate::facts::changes::{Changes, EngineStream};
 use crate::facts::heads::id_of;
 use crate::facts::intent::Intent;
@@ -140,6 +142,11 @@ impl Bank {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns an intent as it is now.
+    pub(crate) fn intent(&self, place: usize) -> Intent {
+        self.state().intents[place].clone()
+    }
+
     /// Whether the head of an intent is SCHEDULED in the hot table.
     pub(crate) fn is_scheduled(&self, place: usize) -> bool {
         let head = self.head_in("payments", place);
@@ -155,7 +162,7 @@ impl Bank {
     pub(crate) fn heads_since(&self, place: usize, since: DateTime<Utc>) -> Vec<Value> {
         let now = ["payments", "payment-history"].into_iter().filter_map(|table| self.head_in(table, place));
         let mut heads: Vec<Value> = now.collect();
-        let id = self.state().intents[place].accepted.clone().unwrap_or_default();
+        let id = self.intent(place).accepted.unwrap_or_default();
         let changes = self.changes.log();
         let recent = changes.iter().rev().take_while(|change| change.at >= since);
         for change in recent.filter(|change| id_of(&change.key.1) == id) {
@@ -165,19 +172,29 @@ impl Bank {
     }
 
     fn head_in(&self, table: &str, place: usize) -> Option<Value> {
-        let (pk, sk) = {
-            let state = self.state();
-            let intent = &state.intents[place];
-            (format!("ACCT#{}", intent.account), format!("{}#{}", intent.slot_at()?, intent.accepted.as_ref()?))
-        };
-        self.item(table, &pk, &sk)
+        let intent = self.intent(place);
+        let sk = format!("{}#{}", intent.slot_at()?, intent.accepted.as_ref()?);
+        self.item(table, &format!("ACCT#{}", intent.account), &sk)
     }
 
     /// Returns an item as it is now, past everything that fails.
     pub(crate) fn item(&self, table: &str, pk: &str, sk: &str) -> Option<Value> {
-        let key = json!({ "pk": { "S": pk }, "sk": { "S": sk } });
-        let mut found = self.engine.call("GetItem", &json!({ "TableName": table, "Key": key })).ok()?;
+        let input = json!({ "TableName": table, "Key": json_of_key(pk, sk) });
+        let mut found = self.engine.call("GetItem", &input).ok()?;
         found.get_mut("Item").map(Value::take)
+    }
+
+    /// Invokes a scheduled function. Its clock may be ahead, and its deadline with it.
+    pub(crate) async fn scheduled(
+        &self,
+        function: Function,
+        input: Value,
+        timeout: TimeDelta,
+        ahead: TimeDelta,
+    ) -> Result<Value, String> {
+        let context = context(self.time.now() + ahead + timeout);
+        let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
+        self.lambda.invoke(function.as_str(), timeout, run).await?
     }
 
     /// Notes what failed and is tried again.
