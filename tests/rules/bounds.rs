@@ -218,6 +218,13 @@ fn what_follows_a_look_at_the_deadline_fits_into_the_margin() -> Result<()> {
     Ok(())
 }
 
+/// Nothing asks whether a lease is still there when a request begins.
+#[test]
+fn a_run_of_publish_is_over_before_its_leases() -> Result<()> {
+    ensure!(timeout_of("publish")? + Duration::from_secs(5) <= publish::LEASE.to_std()?);
+    Ok(())
+}
+
 /// `dispatch` has no deadline, because its batches are small: one read of heads, one of settlements, updates of those heads at
 /// once, one read of details, and a few sends.
 #[test]

@@ -25,12 +25,9 @@ use crate::webhook::{Answer, REPLY_TIMEOUT, REQUEST_TIMEOUT, SendError, Sender};
 /// How long a request takes at most, with its answer.
 pub(crate) const LONGEST_REQUEST: Duration = REQUEST_TIMEOUT.saturating_add(REPLY_TIMEOUT);
 
-/// How long a lease lasts from its last renewal, which each commit is: the longest request (16 s), the commit after it (5 s), and the rest
-/// for clocks that differ. It is more than the function's timeout, so a run that is killed while it sends is over before the lease.
+/// How long a lease lasts from its last renewal, which each commit is. It is more than the function's timeout and 5 s for clocks that
+/// differ, so each run is over before its leases, also one that is killed while it sends.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
-
-/// The part of a lease that must be left when a request begins.
-const NEEDED: TimeDelta = TimeDelta::seconds(26);
 
 /// What the deliveries to all endpoints work with.
 #[derive(Debug, Clone, Copy)]
@@ -131,10 +128,6 @@ impl Run<'_> {
         };
         if round.events() == 0 {
             return self.pass(endpoint, state, after, is_end).await;
-        }
-        if state.lease_until.is_none_or(|until| until < self.clock.now().saturating_add(NEEDED)) {
-            let renewed = Written { to: state.position, progress: state.progress.clone(), disabled: None };
-            let Some(_) = self.write(endpoint, state, &renewed, true).await? else { return Ok(None) };
         }
         if self.deadline.comes_within(served.longest) {
             // The reads took long.
