@@ -35,6 +35,12 @@ impl Time {
 }
 
 /// Waits.
+/// Returns the time from an instant to the next full `step`, such as the next minute.
+pub(crate) fn to_next(step: TimeDelta, now: DateTime<Utc>) -> TimeDelta {
+    let millis = step.num_milliseconds();
+    TimeDelta::milliseconds(millis - now.timestamp_millis().rem_euclid(millis))
+}
+
 pub(crate) async fn pause(time: TimeDelta) {
     tokio::time::sleep(time.to_std().unwrap_or(Duration::ZERO)).await;
 }

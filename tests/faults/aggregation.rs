@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use payments_delivery::Delivery;
 use payments_tests::counting::{aggregate, drain, next_batch};
+use payments_tests::tables::key_of;
 
 use crate::fixture::Fixture;
 use crate::recount;
@@ -33,8 +34,7 @@ impl Fixture {
         let mut deletes = Vec::new();
         for item in scan.collect::<Result<Vec<_>, _>>().await? {
             if item["pk"].as_s().is_ok_and(|pk| is_chosen(pk)) {
-                let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
-                let delete = DeleteRequest::builder().set_key(Some(key.into())).build()?;
+                let delete = DeleteRequest::builder().set_key(Some(key_of(&item))).build()?;
                 deletes.push(WriteRequest::builder().delete_request(delete).build());
             }
         }

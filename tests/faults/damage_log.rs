@@ -3,13 +3,12 @@
 //! A month's items are never damaged.
 
 use anyhow::{Context as _, Result, ensure};
-use aws_sdk_dynamodb::types::AttributeValue;
 use daily_due_sweeper::Action;
 use payments_lab::facts::results::processed;
 use payments_machine::Function;
 use payments_store::Item;
 use payments_tests::LogLines;
-use payments_tests::tables::{key_of, number, text};
+use payments_tests::tables::{details_key, number, text};
 use serde_json::Value;
 
 use crate::fixture::Fixture;
@@ -32,19 +31,6 @@ fn assert_names(log: &LogLines, about: &str, table: &str, item: &Item) -> Result
     Ok(())
 }
 
-/// Changes an attribute of an item, or removes it.
-async fn damage(fixture: &Fixture, table: &str, item: &Item, name: &str, value: Option<AttributeValue>) -> Result<()> {
-    let update = fixture.client.update_item().table_name(table).set_key(Some(key_of(item)));
-    let update = update.expression_attribute_names("#name", name);
-    match value {
-        Some(value) => update.update_expression("SET #name = :value").expression_attribute_values(":value", value),
-        None => update.update_expression("REMOVE #name"),
-    }
-    .send()
-    .await?;
-    Ok(())
-}
-
 /// The only head of a new account's payment.
 async fn head_of(fixture: &Fixture, account: &str) -> Result<Item> {
     fixture.world.heads(account).await?.pop().context("no head")
@@ -61,11 +47,11 @@ async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Resu
     {
         let intents = fixture.due(1).await?;
         let head = head_of(&fixture, &intents[0].account).await?;
-        damage(&fixture, hot, &head, name, value).await?;
+        fixture.world.set(hot, &head, name, value).await?;
         drop(log.take()?);
         fixture.tick(Action::Sweep).await?;
         assert_names(&log, "is not claimed", hot, &head)?;
-        damage(&fixture, hot, &head, name, Some(head[name].clone())).await?;
+        fixture.world.set(hot, &head, name, Some(head[name].clone())).await?;
         fixture.tick(Action::Sweep).await?;
     }
     // A head, its details, and both when they disagree.
@@ -76,10 +62,9 @@ async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Resu
     ] {
         let intents = fixture.pending(1).await?;
         let head = head_of(&fixture, &intents[0].account).await?;
-        let details = [("pk", format!("PAY#{}", intents[0].id()?)), ("sk", "DETAILS".to_owned())];
-        let details = details.map(|(name, value)| (name.to_owned(), text(value))).into();
+        let details = details_key(intents[0].id()?);
         let (table, item) = if in_details { (history, &details) } else { (hot, &head) };
-        damage(&fixture, table, item, name, Some(value)).await?;
+        fixture.world.set(table, item, name, Some(value)).await?;
         drop(log.take()?);
         fixture.dispatch_all().await?;
         assert_names(&log, about, table, item)?;
@@ -99,12 +84,12 @@ async fn the_aggregator_the_report_the_archive_and_the_recount_name_what_they_ca
     let intents = fixture.created(1).await?;
     fixture.assert_finishes(&intents).await?;
     let head = head_of(&fixture, &intents[0].account).await?;
-    damage(&fixture, hot, &head, "unreported", Some(text("202611200900#nobody"))).await?;
+    fixture.world.set(hot, &head, "unreported", Some(text("202611200900#nobody"))).await?;
     drop(log.take()?);
     invoke(&fixture, &fixture.functions, Function::Report).await?;
     assert_names(&log, "is not reported", hot, &head)?;
-    damage(&fixture, hot, &head, "unreported", None).await?;
-    damage(&fixture, hot, &head, "amountMinor", Some(text("lots"))).await?;
+    fixture.world.set(hot, &head, "unreported", None).await?;
+    fixture.world.set(hot, &head, "amountMinor", Some(text("lots"))).await?;
     fixture.aggregate_all().await?;
     assert_names(&log, "a head is invalid", hot, &head)?;
 

@@ -8,7 +8,6 @@ use anyhow::{Context as _, Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::{Action, RedriveOutcome, Request, SweeperOutcome};
 use fastrand::Rng;
@@ -17,13 +16,13 @@ use payments_bank::{Dependencies, Functions};
 use payments_boot::Metrics;
 use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping};
 use payments_lab::facts::intent::{Amendment, Intent};
+use payments_lab::world::requests::queue_over;
 use payments_machine::invocation::context;
 use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_machine::triggers::{aggregator_settings, dispatch_settings};
 use payments_machine::{Environment, Function, Handlers as _, Queues, SimulatedTime};
 use payments_model::PaymentId;
 use payments_queue::Queue;
-use payments_sqs::SqsQueue;
 use payments_store::{Store, TableNames};
 use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
@@ -302,11 +301,7 @@ impl Fixture {
 
     /// The items of a partition, in DynamoDB's JSON.
     pub(crate) async fn items(&self, table: &str, pk: &str) -> Result<Vec<Value>> {
-        let query = self.client.query().table_name(table).consistent_read(true);
-        let query = query.key_condition_expression("pk = :pk");
-        let query = query.expression_attribute_values(":pk", AttributeValue::S(pk.to_owned()));
-        let items = query.send().await?.items.unwrap_or_default();
-        Ok(items.iter().map(json_of_item).collect())
+        Ok(self.world.partition(table, pk).await?.iter().map(json_of_item).collect())
     }
 
     /// The details of these payments, the first ones and those of amendments, in DynamoDB's JSON.
@@ -352,7 +347,6 @@ async fn dependencies(
     time: &SimulatedTime,
     metrics: &Metrics,
 ) -> (Client, Dependencies) {
-    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
     let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
@@ -363,19 +357,12 @@ async fn dependencies(
         .retry_config(retries.clone())
         .retry_partition(RetryPartition::new(format!("fixture-{quota}")))
         .build();
-    let sqs = aws_sdk_sqs::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("local"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .http_client(faults.interceptor())
-        .timeout_config(TimeoutConfig::disabled())
-        .retry_config(retries)
-        .retry_partition(RetryPartition::new(format!("fixture-sqs-{quota}")))
-        .build();
-    let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
+    let requests = queue_over(faults.interceptor(), format!("fixture-sqs-{quota}"), |config| {
+        config.timeout_config(TimeoutConfig::disabled()).retry_config(retries)
+    });
     let client = Client::from_conf(config);
     let dependencies = Dependencies {
-        requests: Arc::new(SqsQueue { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url }),
+        requests: Arc::new(requests),
         clock: time.clock(),
         metrics: metrics.clone(),
         ..world.dependencies(client.clone())

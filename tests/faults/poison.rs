@@ -13,7 +13,7 @@ use payments_machine::Fate;
 use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_machine::triggers::DISPATCH_RETRIES;
 use payments_tests::Ask;
-use payments_tests::tables::{number, text};
+use payments_tests::tables::{key, number, text};
 use serde_json::{Value, json};
 
 use crate::fault_plan::of_calls;
@@ -140,17 +140,8 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
 
 /// Sets an attribute of a payment's head.
 async fn damage(fixture: &Fixture, intent: &Intent, attribute: &str, value: AttributeValue) -> Result<()> {
-    let id = intent.id()?;
-    let update = fixture.client.update_item().table_name(&fixture.tables().payments);
-    update
-        .key("pk", text(format!("ACCT#{}", intent.account)))
-        .key("sk", text(format!("{}#{id}", intent.scheduled_for)))
-        .update_expression("SET #attribute = :value")
-        .expression_attribute_names("#attribute", attribute)
-        .expression_attribute_values(":value", value)
-        .send()
-        .await?;
-    Ok(())
+    let head = key(&format!("ACCT#{}", intent.account), &format!("{}#{}", intent.scheduled_for, intent.id()?));
+    fixture.world.set(&fixture.tables().payments, &head, attribute, Some(value)).await
 }
 
 /// Which of these payments were sent.

@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, SweepOutcome, SweeperOutcome};
 use payments_machine::{Call, Fate};
 use payments_store::Item;
-use payments_tests::tables::Units;
+use payments_tests::tables::{Units, key_of, number as n, text as s};
 
 use crate::fixture::Fixture;
 use crate::invariants::Stage;
@@ -92,10 +92,10 @@ pub(crate) async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Resu
         let sk = format!("{due_at}#{number:08x}-0000-5000-8000-{number:012x}");
         let mut item: Item = head.clone();
         let mut set = |name: &str, value: AttributeValue| drop(item.insert(name.to_owned(), value));
-        set("pk", AttributeValue::S(format!("ACCT#bulk-{}", number % 50)));
-        set("due", AttributeValue::S(format!("SCHEDULED#{date}#{sk}")));
-        set("sk", AttributeValue::S(sk.clone()));
-        set("shard", AttributeValue::N((number % shards).to_string()));
+        set("pk", s(format!("ACCT#bulk-{}", number % 50)));
+        set("due", s(format!("SCHEDULED#{date}#{sk}")));
+        set("sk", s(sk.as_str()));
+        set("shard", n(number % shards));
         by_shard.entry(number % shards).or_default().insert(sk);
         puts.push(WriteRequest::builder().put_request(PutRequest::builder().set_item(Some(item)).build()?).build());
     }
@@ -104,9 +104,8 @@ pub(crate) async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Resu
         fixture.client.batch_write_item().request_items(table, some.to_vec()).send().await?;
     }
     // The original is deleted: only the copies are to be swept.
-    let key = ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone()));
     let delete = fixture.client.delete_item().table_name(&fixture.tables().payments);
-    delete.set_key(Some(key.into())).send().await?;
+    delete.set_key(Some(key_of(&head))).send().await?;
     fixture.time.pass(TimeDelta::seconds(61));
     Ok(by_shard)
 }

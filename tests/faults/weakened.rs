@@ -144,10 +144,8 @@ async fn a_repeated_stream_breaks_a_dispatch_that_trusts_its_records() -> Result
 async fn damaged_details_break_a_dispatch_that_does_not_compare_them_with_the_head() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(1).await?;
-    let details = fixture.client.update_item().table_name(&fixture.tables().history);
-    let details = details.key("pk", text(format!("PAY#{}", intents[0].id()?))).key("sk", text("DETAILS"));
-    let damage = details.update_expression("SET payeeAccountId = :other");
-    damage.expression_attribute_values(":other", text("somebody-else")).send().await?;
+    let damage = [(":other", text("somebody-else"))];
+    fixture.world.update_details(intents[0].id()?, "SET payeeAccountId = :other", &damage).await?;
     fixture.dispatch_all().await?;
     assert_eq!(fixture.faults.sent(), 0, "our own handler");
     dispatch_trustingly(&fixture).await?;

@@ -75,11 +75,14 @@ fn value_of(json: &Value) -> Result<AttributeValue> {
     })
 }
 
+/// A primary key.
+pub fn key(pk: &str, sk: &str) -> Item {
+    [("pk", pk), ("sk", sk)].map(|(name, value)| (name.to_owned(), text(value))).into()
+}
+
 /// The primary key of a payment's details.
 pub fn details_key(payment_id: &str) -> Item {
-    [("pk", format!("PAY#{payment_id}")), ("sk", "DETAILS".to_owned())]
-        .map(|(name, value)| (name.to_owned(), text(value)))
-        .into()
+    key(&format!("PAY#{payment_id}"), "DETAILS")
 }
 
 /// The primary key of an item.
@@ -139,6 +142,19 @@ impl World {
             client.put_item().table_name(&tables.history).set_item(Some(item)).send().await?;
             client.delete_item().table_name(&tables.payments).set_key(key).send().await?;
         }
+        Ok(())
+    }
+
+    /// Sets an attribute of an item, or removes it.
+    pub async fn set(&self, table: &str, key: &Item, name: &str, value: Option<AttributeValue>) -> Result<()> {
+        let update = self.client().await.update_item().table_name(table).set_key(Some(key_of(key)));
+        let update = update.expression_attribute_names("#name", name);
+        match value {
+            Some(value) => update.update_expression("SET #name = :value").expression_attribute_values(":value", value),
+            None => update.update_expression("REMOVE #name"),
+        }
+        .send()
+        .await?;
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use crate::plans::acts::Act;
 use crate::random::happens;
 use crate::time::CLOCKS_AGREE;
 use crate::time::pause;
-use crate::workloads::clients::{TRIES, ask, asked, cancel, create, is_for_later, wait};
+use crate::workloads::clients::{TRIES, ask, asked, cancel, claimed_at, create, is_for_later, wait};
 use crate::workloads::readers::get;
 use crate::world::bank::Bank;
 
@@ -138,11 +138,10 @@ impl Client<'_> {
         Some(())
     }
 
-    /// Amends the payment while the sweep claims it, which is every five minutes.
+    /// Amends the payment while the sweep claims it.
     async fn while_claimed(&mut self) -> Option<()> {
         let due = self.bank.intent(self.place).due()?;
-        let to_sweep = 300_000 - due.timestamp_millis().rem_euclid(300_000);
-        let claimed = due + TimeDelta::milliseconds(to_sweep + self.random.i64(-500..2_500));
+        let claimed = claimed_at(due, &mut self.random);
         pause(claimed - self.bank.time.now() - TimeDelta::seconds(30)).await;
         let seen = self.read().await?;
         let number = self.wish(seen)?;

@@ -15,7 +15,7 @@ use crate::facts::intent::Intent;
 use crate::plans::faults::FaultKind;
 use crate::random::happens;
 use crate::time::CLOCKS_AGREE;
-use crate::time::pause;
+use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
 /// How often a client sends a request until it gives up, with waits of 1, 2, 4, … seconds, at most ten minutes each.
@@ -115,9 +115,8 @@ async fn single(bank: &Arc<Bank>, random: &mut Rng, (left, end, then): (i64, Dat
         pause(TimeDelta::seconds(random.i64(1..2 * 86_400))).await;
         cancel(bank, place).await;
     } else if happens(random, 60) {
-        // At the last moment: while the sweep claims the payment, which is every five minutes.
-        let to_sweep = 300_000 - due.timestamp_millis().rem_euclid(300_000);
-        let claimed = due + TimeDelta::milliseconds(to_sweep + random.i64(-500..2_500));
+        // At the last moment: while the sweep claims the payment.
+        let claimed = claimed_at(due, random);
         pause(claimed - bank.time.now()).await;
         cancel(bank, place).await;
     } else if happens(random, 40) {
@@ -148,6 +147,11 @@ async fn correct(bank: &Arc<Bank>, place: usize, random: &mut Rng) {
         let corrected = new_intent(bank, random, due.to_rfc3339_opts(SecondsFormat::Secs, true));
         create(bank, corrected).await;
     }
+}
+
+/// Draws when about the sweep claims a payment, which comes every five minutes.
+pub(crate) fn claimed_at(due: DateTime<Utc>, random: &mut Rng) -> DateTime<Utc> {
+    due + to_next(TimeDelta::minutes(5), due) + TimeDelta::milliseconds(random.i64(-500..2_500))
 }
 
 pub(crate) async fn create(bank: &Arc<Bank>, place: usize) {

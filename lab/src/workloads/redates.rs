@@ -70,11 +70,7 @@ async fn run(bank: Arc<Bank>, days: u32) {
             return;
         }
         bank.faults.count(FaultKind::DatesClosed);
-        bank.state().busy += 1;
-        if let Err(error) = move_all(&bank, (random.bool(), last)).await {
-            bank.complain(format!("a redate failed: {error:#}"));
-        }
-        bank.state().busy -= 1;
+        bank.busy_with(move_all(&bank, (random.bool(), last)), "a redate failed").await;
     }
 }
 

@@ -81,12 +81,8 @@ async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
         return;
     }
     bank.faults.count(FaultKind::Restored);
-    bank.state().busy += 1;
     let operator = Operator { bank: &bank, files: &files };
-    if let Err(error) = operator.restore(&mut random).await {
-        bank.complain(format!("a restore failed: {error:#}"));
-    }
-    bank.state().busy -= 1;
+    bank.busy_with(operator.restore(&mut random), "a restore failed").await;
 }
 
 /// Who restores.

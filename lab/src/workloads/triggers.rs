@@ -20,7 +20,7 @@ use crate::checks::acknowledged::Asked;
 use crate::checks::recounts;
 use crate::plans::broken::Part;
 use crate::plans::faults::FaultKind;
-use crate::time::pause;
+use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
 /// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
@@ -279,8 +279,7 @@ async fn hold(bank: Arc<Bank>) {
 async fn fail_both(bank: Arc<Bank>) {
     let mut random = bank.seed.source("both fail");
     loop {
-        let into_hour = bank.time.now().timestamp_millis().rem_euclid(3_600_000);
-        pause(TimeDelta::milliseconds(3_600_000 - into_hour)).await;
+        pause(to_next(TimeDelta::hours(1), bank.time.now())).await;
         if bank.faults.draw(FaultKind::BothFail, 10) {
             bank.switches.failing.store(true, Ordering::Relaxed);
             pause(TimeDelta::seconds(random.i64(2..400))).await;
@@ -299,8 +298,7 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
                 run(&bank, schedule.spec(), &mut random);
             }
         }
-        let into_minute = now.timestamp_millis().rem_euclid(60_000);
-        pause(TimeDelta::milliseconds(60_000 - into_minute)).await;
+        pause(to_next(TimeDelta::minutes(1), now)).await;
     }
 }
 

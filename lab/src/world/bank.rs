@@ -197,6 +197,15 @@ impl Bank {
         self.lambda.invoke(function.as_str(), timeout, run).await?
     }
 
+    /// Does work that the month's end waits for, and complains if it fails.
+    pub(crate) async fn busy_with(&self, work: impl Future<Output = Result<()>>, what: &str) {
+        self.state().busy += 1;
+        if let Err(error) = work.await {
+            self.complain(format!("{what}: {error:#}"));
+        }
+        self.state().busy -= 1;
+    }
+
     /// Notes what failed and is tried again.
     pub(crate) fn note(&self, trouble: String) {
         self.state().troubles.push(trouble);

@@ -26,6 +26,7 @@ use crate::time::Time;
 use crate::world::metrics::Metrics as Seen;
 use crate::world::network::{Caller, Network};
 use crate::world::receivers::Receivers;
+use crate::world::requests::queue_over;
 
 /// How far the sandboxes' clocks are ahead of the time, in milliseconds.
 const AHEAD: [i64; 3] = [0, 1_700, -1_300];
@@ -171,17 +172,7 @@ fn client(stack: &Stack, network: &Network, caller: Caller) -> Client {
 
 /// A sandbox's queue of requests, through SQS's own SDK.
 fn requests(network: &Network, caller: Caller) -> Arc<SqsQueue> {
-    use aws_sdk_sqs::config::retry::RetryPartition;
-    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
-    let config = aws_sdk_sqs::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("local"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "month"))
-        .http_client(network.interceptor(caller))
-        .retry_partition(RetryPartition::new(quota()))
-        .build();
-    let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
-    Arc::new(SqsQueue { client: aws_sdk_sqs::Client::from_conf(config), queue_url })
+    Arc::new(queue_over(network.interceptor(caller), quota(), |config| config))
 }
 
 /// Names a retry quota that no other client has.

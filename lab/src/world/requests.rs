@@ -2,10 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aws_sdk_sqs::config::retry::RetryPartition;
+use aws_sdk_sqs::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use chrono::{DateTime, Utc};
+use payments_machine::Interceptor;
 use payments_machine::interceptor::{Answer, respond};
 use payments_queue::Queue;
+use payments_sqs::SqsQueue;
 use serde_json::{Value, json};
 
 use crate::plans::faults::{FaultKind, Faults};
@@ -33,6 +37,18 @@ pub fn accept(
         successful.push(json!({ "Id": id, "MessageId": message.to_string(), "MD5OfMessageBody": "" }));
     }
     Ok((accepted, json!({ "Successful": successful, "Failed": failed })))
+}
+
+/// Returns the queue of requests through SQS's own SDK, over an interceptor, with a retry quota of this name.
+pub fn queue_over(interceptor: Interceptor, quota: String, change: impl FnOnce(Builder) -> Builder) -> SqsQueue {
+    let config = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("local"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "lab"))
+        .http_client(interceptor)
+        .retry_partition(RetryPartition::new(quota));
+    let client = aws_sdk_sqs::Client::from_conf(change(config).build());
+    SqsQueue { client, queue_url: "http://127.0.0.1:9/payment-requests".to_owned() }
 }
 
 /// A request that the queue has accepted.
