@@ -46,5 +46,5 @@ journeys events:: >/dev/null 2>&1 || true
 # the hot one, and DynamoDB Local then takes the new table's first stream records for trimmed.
 # Nor those of the log's wakings, which read two streams at once, and of the pace and the looks of webhooks, which run on paused time. The bill of an
 # idle stack is that of the embedded engine: DynamoDB Local counts an empty query less.
-journeys --show-output --skip client:: --skip demo:: --skip engine:: --skip idle:: --skip local:: --skip log::rebuild:: \
+journeys --show-output --skip idle:: --skip laptop:: --skip log::rebuild:: \
     --skip log::webhooks::looks:: --skip log::webhooks::pace:: --skip log::webhooks::woken::

@@ -1,14 +1,17 @@
 //! A machine for tests of one function alone, with payments in its tables as `ingest` and the sweep leave them.
 
-use anyhow::{Result, ensure};
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use chrono::TimeDelta;
 use lambda_runtime::{Context, LambdaEvent};
-use payments_boot::Lookup;
+use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
-    AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Status,
+    AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
+    Status,
 };
-use payments_store::{DueSort, Moved, PutDetails, PutHead, Store};
+use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -51,6 +54,16 @@ impl Given {
         read(&Lookup::new(&|name| self.stack.environment.get(name)))
     }
 
+    /// Creates a function that works with the tables alone, with its configuration.
+    pub fn function<Config, F>(
+        &self,
+        read: impl FnOnce(&Lookup<'_>) -> Result<Config, ConfigError>,
+        new: impl FnOnce(Config, Store, Clock, Metrics) -> F,
+    ) -> Result<F> {
+        let Stack { clock, metrics, .. } = &self.stack;
+        Ok(new(self.config(read)?, self.store.clone(), clock.clone(), metrics.clone()))
+    }
+
     /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.
     pub async fn scheduled(&self, key: &str, date: &str) -> Result<Details> {
         self.scheduled_as(key, date, |_| {}).await
@@ -80,14 +93,50 @@ impl Given {
 
     /// Creates such a payment for today, and claims it. It is PENDING.
     pub async fn pending(&self, key: &str) -> Result<Details> {
+        self.pending_as(key, |_| {}).await
+    }
+
+    async fn pending_as(&self, key: &str, change: impl FnOnce(&mut Instruction)) -> Result<Details> {
         let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
-        let details = self.scheduled(key, &zone.date_of(self.stack.clock.now()).to_string()).await?;
+        let details = self.scheduled_as(key, &zone.date_of(self.stack.clock.now()).to_string(), change).await?;
         let Details { payment_id, due_at, due_date, .. } = details;
         let claim = Head::scheduled(&details).transition(&Event::Sweep, self.stack.clock.now(), Actor::sweep())?;
         let due = DueSort { status: Status::Scheduled, due_date, due_at, payment_id };
         let moved = self.store.transition(&details.key(), due, &claim).await?;
         ensure!(matches!(moved, Moved::Done(_)), "{key} was not claimed");
         Ok(details)
+    }
+
+    /// Creates such a payment for today with another content, claims it, and settles it. It is unreported.
+    pub async fn settled_as(
+        &self,
+        key: &str,
+        settlement: Settlement,
+        change: impl FnOnce(&mut Instruction),
+    ) -> Result<Details> {
+        let details = self.pending_as(key, change).await?;
+        let pending = self.store.stored_head(&details.key()).await?.context("a pending payment has a head")?;
+        let settle = Event::Settle(settlement);
+        let step = pending.known().transition(&settle, self.stack.clock.now(), Actor::transaction_service())?;
+        let Decided::Now(settled) = self.store.decide_settlement(&pending, &step).await? else {
+            bail!("{key} was settled before");
+        };
+        let moved = self.store.follow_settlement(&settled).await?;
+        ensure!(matches!(moved, Moved::Done(_)), "{key} was not settled");
+        Ok(details)
+    }
+
+    /// Appends events to the log as one segment, as `stream-aggregator` does.
+    pub async fn segment(&self, events: &[Value]) -> Result<()> {
+        const STREAM_SHARD: &str = "a stream shard";
+        let now = self.stack.clock.now();
+        let log = self.store.log_head().await?.unwrap_or_else(|| LogHead::first("a stream", now));
+        let expected = self.store.checkpoint(STREAM_SHARD).await?;
+        let events = events.iter().map(Value::to_string).collect();
+        let commit = CountsCommit { deltas: BTreeMap::new(), unparsed: 0, events, last: log.next.into() };
+        let committed = self.store.commit_counts(STREAM_SHARD, expected.as_ref(), &commit, &log, now).await?;
+        ensure!(committed == Committed::Done, "the segment was not appended: {committed:?}");
+        Ok(())
     }
 
     /// Returns the context of an invocation that has time to spare.

@@ -11,16 +11,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, SweepOutcome, SweeperOutcome};
 use payments_machine::{Call, Fate};
 use payments_store::Item;
-use payments_tests::tables::{Units, key_of, number as n, text as s};
+use payments_tests::tables::{Units, key_of, number as n, text as s, units};
 
 use crate::fixture::Fixture;
 use crate::invariants::Stage;
 use crate::staleness::Lag;
 use crate::transaction_service::result_of;
-
-fn rows(rows: &[(&str, u64)]) -> Units {
-    rows.iter().map(|(place, units)| (("UpdateItem".to_owned(), (*place).to_owned()), *units)).collect()
-}
 
 pub(crate) fn swept(report: SweeperOutcome) -> Result<SweepOutcome> {
     if let SweeperOutcome::Sweep(report) = report { Ok(report) } else { bail!("{report:?}") }
@@ -32,7 +28,7 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
     let intents = fixture.due(7).await?;
     drop(fixture.world.take_write_units());
     assert_eq!(swept(fixture.tick(Action::Sweep).await?)?.claimed, 7);
-    assert_eq!(fixture.world.take_write_units(), rows(&[("payments", 7), ("payments/due", 14)]));
+    assert_eq!(fixture.world.take_write_units(), units("UpdateItem", [("payments", 7), ("payments/due", 14)]));
 
     // The index still shows all seven as scheduled. A rejected update costs what the item costs.
     fixture.faults.lag(Lag::always(7));
@@ -40,7 +36,7 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
     let again = swept(fixture.tick(Action::Sweep).await?)?;
     assert_eq!((again.claimed, again.already_claimed, again.remaining), (0, 7, 0));
     assert_eq!((fixture.faults.tries_of("UpdateItem"), fixture.faults.calls()), (7, 3 + 7));
-    assert_eq!(fixture.world.take_write_units(), rows(&[]), "nothing was written");
+    assert_eq!(fixture.world.take_write_units(), Units::new(), "nothing was written");
     for head in fixture.world.heads(&intents[0].account).await? {
         assert!(payments_store::item_bytes(&head) <= 1_024, "more than a unit: {head:?}");
     }
@@ -57,7 +53,7 @@ async fn a_settlement_costs_seven_or_six() -> Result<()> {
         drop(fixture.world.take_write_units());
         fixture.settle_all().await?;
         let failed = intents[0].amount.is_multiple_of(4);
-        let mut want = rows(&[("payments", 1), ("payments/due", 2), ("payments/unreported", 1)]);
+        let mut want = units("UpdateItem", [("payments", 1), ("payments/due", 2), ("payments/unreported", 1)]);
         let first = [("history", 1), ("history/due", 1), ("history/transaction", 1)];
         let first = first.into_iter().take(if failed { 2 } else { 3 });
         want.extend(first.map(|(place, units)| (("PutItem".to_owned(), place.to_owned()), units)));
@@ -68,7 +64,7 @@ async fn a_settlement_costs_seven_or_six() -> Result<()> {
         fixture.faults.clear();
         fixture.send_result(&result_of(&request_of(&fixture, &intents[0].account)?))?;
         fixture.settle_all().await?;
-        assert_eq!((fixture.world.take_write_units(), fixture.faults.tries_of("UpdateItem")), (rows(&[]), 0));
+        assert_eq!((fixture.world.take_write_units(), fixture.faults.tries_of("UpdateItem")), (Units::new(), 0));
         fixture.assert_lawful(&intents, Stage::Finished).await?;
     }
     fixture.assert_counters_exact().await

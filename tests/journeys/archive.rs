@@ -4,18 +4,16 @@ mod kept;
 mod reads;
 mod stops;
 
-use std::collections::BTreeMap;
-
-use anyhow::{Context as _, Result, ensure};
-use archive::{Action, ArchiveOutcome, Request};
+use anyhow::{Context as _, Result};
+use archive::ArchiveOutcome;
 use aws_sdk_dynamodb::types::AttributeValue;
-use lambda_runtime::LambdaEvent;
 use payments_bank::Functions;
 use payments_model::{PaymentId, State};
 use payments_store::Item;
 use payments_store::key::{account_partition, head_sort};
-use payments_tests::World;
-use payments_tests::tables::{NO_DEADLINE, context, text};
+use payments_tests::orders::{self, order_with};
+use payments_tests::tables::{Units, item, text};
+use payments_tests::{World, invoke};
 use serde_json::{Value, json};
 
 /// The day on which the payments are created and due.
@@ -25,7 +23,7 @@ const DAY: &str = "2026-11-20";
 const NIGHT: &str = "2026-11-24T02:30:00Z";
 
 fn body(date: &str, data: &str) -> Value {
-    json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": date, "data": data })
+    order_with(date, json!({ "data": data }))
 }
 
 /// Creates a payment of the day.
@@ -33,36 +31,26 @@ async fn put(world: &World, account: &str, key: &str) -> Result<String> {
     world.create(account, key, &body(DAY, key)).await
 }
 
-/// Delivers a settlement result. If it is new, the long-term table loses it, as if it were restored to an instant before: the archive copies
-/// what it lacks.
+/// Delivers a settlement result. If it is new, the long-term table loses it, as if it were restored to an instant
+/// before: the archive copies what it lacks.
 async fn settle(world: &World, result: Value) -> Result<()> {
     let id: PaymentId = result["paymentId"].as_str().context("an id")?.parse()?;
     let key = world.store().await.details(id).await?.context("it has details")?.key();
     let was_pending = world.store().await.head(&key).await?.is_some_and(|head| head.state == State::Pending);
-    let event = json!({ "Records": [{ "messageId": "m", "body": result.to_string() }] });
-    let response = world.functions().settle_batch(serde_json::from_value(event)?).await;
-    ensure!(response.batch_item_failures.is_empty(), "{response:?}");
+    world.settle(&[result]).await?;
     if was_pending {
-        let head = [("pk", account_partition(&key.account)), ("sk", head_sort(key.slot))];
-        let head: Item = head.map(|(name, value)| (name.to_owned(), text(&value))).into();
-        let delete = world.client().await.delete_item().table_name(&world.environment.tables.history);
-        delete.set_key(Some(head)).send().await?;
+        let head = item([("pk", text(account_partition(&key.account))), ("sk", text(head_sort(key.slot)))]);
+        world.delete(&world.environment.tables.history, &head).await?;
     }
     Ok(())
 }
 
 fn processed(payment_id: &str) -> Value {
-    json!({
-        "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP", "payeeAccountId": "landlord",
-        "status": "PROCESSED", "transactionId": format!("TX-{payment_id}"),
-    })
+    orders::processed(payment_id, &body(DAY, ""), &format!("TX-{payment_id}"))
 }
 
 fn refused(payment_id: &str) -> Value {
-    json!({
-        "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP", "payeeAccountId": "landlord",
-        "status": "FAILED", "failureCode": "AM04", "failureReason": "no funds",
-    })
+    orders::failed(payment_id, &body(DAY, ""), "AM04", "no funds")
 }
 
 /// Creates payments and has them processed, and reported if `reported`.
@@ -81,6 +69,22 @@ async fn put_processed(world: &World, account: &str, keys: &[&str], reported: bo
     Ok(ids)
 }
 
+/// The same for so many payments of `tenant`. Returns their heads.
+async fn put_many(world: &World, count: usize) -> Result<Vec<Item>> {
+    let keys: Vec<String> = (0..count).map(|n| format!("k-{n}")).collect();
+    put_processed(world, "tenant", &keys.iter().map(String::as_str).collect::<Vec<_>>(), true).await?;
+    world.heads("tenant").await
+}
+
+/// Creates so many payments of `tenant` and cancels them. Returns their heads.
+async fn put_cancelled(world: &World, count: usize) -> Result<Vec<Item>> {
+    for n in 0..count {
+        let id = put(world, "tenant", &format!("k-{n}")).await?;
+        world.cancel("tenant", &id).await?;
+    }
+    world.heads("tenant").await
+}
+
 /// Marks the account's payments as reported.
 async fn report_all(world: &World, account: &str) -> Result<()> {
     for head in world.heads(account).await? {
@@ -89,13 +93,20 @@ async fn report_all(world: &World, account: &str) -> Result<()> {
     Ok(())
 }
 
-async fn tick(world: &World) -> Result<ArchiveOutcome> {
-    tick_of(world.functions()).await
+async fn archive_with(functions: &Functions) -> Result<ArchiveOutcome> {
+    invoke(|event| functions.archive.handle(event), json!({ "action": "archive" })).await
 }
 
-async fn tick_of(functions: &Functions) -> Result<ArchiveOutcome> {
-    let event = LambdaEvent::new(Request { action: Action::Archive }, context(NO_DEADLINE));
-    functions.archive.handle(event).await.map_err(anyhow::Error::msg)
+/// The outcome of a run that archived so many payments and met no other.
+fn archived(archived: u64) -> ArchiveOutcome {
+    ArchiveOutcome { archived, ..ArchiveOutcome::default() }
+}
+
+/// Asserts that an account has no head in the hot table, and these in history, attribute by attribute.
+async fn assert_archived(world: &World, account: &str, heads: &[Item]) -> Result<()> {
+    assert_eq!(world.heads(account).await?, []);
+    assert_eq!(world.archived_heads(account).await?, heads);
+    Ok(())
 }
 
 fn status_of(head: &Item) -> &str {
@@ -111,32 +122,29 @@ async fn only_past_and_reported_payments_are_archived() -> Result<()> {
     put_processed(&world, "tenant", &["five", "six"], false).await?;
     settle(&world, refused(&swept(&world, "seven").await?)).await?;
     swept(&world, "eight").await?;
-    let cancelled = put(&world, "tenant", "nine").await?;
-    world.cancel("tenant", &cancelled).await?;
-    let of_today = world.create("tenant", "ten", &body("2026-11-24", "ten")).await?;
-    world.cancel("tenant", &of_today).await?;
+    for (key, date) in [("nine", DAY), ("ten", "2026-11-24")] {
+        let cancelled = world.create("tenant", key, &body(date, key)).await?;
+        world.cancel("tenant", &cancelled).await?;
+    }
     let before = world.heads("tenant").await?;
     assert_eq!(before.len(), 10);
 
     world.set_clock(NIGHT)?;
-    let report = tick(&world).await?;
-    assert_eq!(report, ArchiveOutcome { archived: 5, waiting_for_report: 3, ..ArchiveOutcome::default() });
-    let is_past = |head: &&Item| {
+    assert_eq!(world.archive().await?, ArchiveOutcome { waiting_for_report: 3, ..archived(5) });
+    let is_past = |head: &Item| {
         matches!(status_of(head), "PROCESSED" | "FAILED" | "CANCELLED")
             && !head.contains_key("unreported")
             && head["due"].as_s().is_ok_and(|due| due.contains(DAY))
     };
-    let (moved, left): (Vec<&Item>, Vec<&Item>) = before.iter().partition(is_past);
-    let statuses: Vec<&str> = moved.iter().map(|head| status_of(head)).collect();
-    assert_eq!(statuses.iter().filter(|status| **status == "PROCESSED").count(), 3, "{statuses:?}");
+    let (moved, left): (Vec<Item>, Vec<Item>) = before.into_iter().partition(is_past);
+    assert_eq!(moved.iter().filter(|head| status_of(head) == "PROCESSED").count(), 3, "{moved:?}");
     // As stored, attribute by attribute.
-    assert_eq!(world.archived_heads("tenant").await?.iter().collect::<Vec<_>>(), moved);
-    assert_eq!(world.heads("tenant").await?.iter().collect::<Vec<_>>(), left);
+    assert_eq!((world.heads("tenant").await?, world.archived_heads("tenant").await?), (left, moved));
 
     // After the report, the others move too.
     report_all(&world, "tenant").await?;
-    assert_eq!(tick(&world).await?, ArchiveOutcome { archived: 3, ..ArchiveOutcome::default() });
-    assert_eq!(world.archived_heads("tenant").await?.len(), 8);
+    assert_eq!(world.archive().await?, archived(3));
+    assert_eq!(world.places("tenant").await?, (2, 8));
     Ok(())
 }
 
@@ -167,7 +175,7 @@ async fn nothing_is_archived_before_an_hour_after_its_day() -> Result<()> {
         let id = world.create("tenant", &format!("for-{day}"), &body(day, "x")).await?;
         world.cancel("tenant", &id).await?;
         world.set_clock(at)?;
-        assert_eq!(tick(&world).await?.archived, u64::from(moves), "{day} at {at}");
+        assert_eq!(world.archive().await?.archived, u64::from(moves), "{day} at {at}");
     }
     Ok(())
 }
@@ -178,48 +186,45 @@ async fn a_second_run_writes_nothing() -> Result<()> {
     put_processed(&world, "tenant", &["one", "two"], true).await?;
     put_processed(&world, "tenant", &["three"], false).await?;
     world.set_clock(NIGHT)?;
-    assert_eq!(tick(&world).await?.archived, 2);
-    let (hot, history) = (world.heads("tenant").await?, world.archived_heads("tenant").await?);
-    drop((world.take_write_units(), world.recorder.take_operations()));
-    assert_eq!(tick(&world).await?, ArchiveOutcome { waiting_for_report: 1, ..ArchiveOutcome::default() });
-    assert_eq!(world.take_write_units(), BTreeMap::new());
-    let operations = world.recorder.take_operations();
+    assert_eq!(world.archive().await?.archived, 2);
+    let before = world.items().await?;
+    world.forget();
+    assert_eq!(world.archive().await?, ArchiveOutcome { waiting_for_report: 1, ..archived(0) });
+    assert_eq!(world.take_write_units(), Units::new());
     // Three statuses of ten shards, and the heads of the remaining payment.
-    assert_eq!(operations.iter().filter(|operation| *operation == "Query").count(), 30);
-    assert_eq!(operations.iter().filter(|operation| *operation == "BatchGetItem").count(), 1);
-    assert_eq!(operations.len(), 31);
-    assert_eq!((world.heads("tenant").await?, world.archived_heads("tenant").await?), (hot, history));
+    let mut operations = world.recorder.take_operations();
+    operations.sort();
+    assert_eq!(operations, [vec!["BatchGetItem"], vec!["Query"; 30]].concat());
+    assert_eq!(world.items().await?, before);
     Ok(())
 }
 
 #[tokio::test]
 async fn archiving_costs_five_units_for_a_processed_payment_and_four_for_others() -> Result<()> {
     let world = World::open().await?;
-    let write = |operation: &str, place: &str| ((operation.to_owned(), place.to_owned()), 1);
-    let four = vec![
-        write("PutItem", "history"),
-        write("PutItem", "history/due"),
-        write("DeleteItem", "payments"),
-        write("DeleteItem", "payments/due"),
-    ];
-    let mut five = four.clone();
-    five.push(write("PutItem", "history/transaction"));
-    for (status, want) in [("PROCESSED", five), ("FAILED", four.clone()), ("CANCELLED", four)] {
+    for status in ["PROCESSED", "FAILED", "CANCELLED"] {
         world.set_clock("2026-11-20T09:00:00Z")?;
         // As much data as fits into 8 KB.
         let id = &world.create("tenant", status, &body(DAY, &"x".repeat(7_500))).await?;
-        match status {
-            "CANCELLED" => world.cancel("tenant", id).await?,
-            _ => {
-                world.sweep().await?;
-                settle(&world, if status == "FAILED" { refused(id) } else { processed(id) }).await?;
-                report_all(&world, "tenant").await?;
-            }
+        if status == "CANCELLED" {
+            world.cancel("tenant", id).await?;
+        } else {
+            world.sweep().await?;
+            settle(&world, if status == "FAILED" { refused(id) } else { processed(id) }).await?;
+            report_all(&world, "tenant").await?;
         }
         world.set_clock(NIGHT)?;
-        drop(world.take_write_units());
-        assert_eq!(tick(&world).await?.archived, 1, "{status}");
-        assert_eq!(world.take_write_units(), BTreeMap::from_iter(want), "{status}");
+        world.forget();
+        assert_eq!(world.archive().await?.archived, 1, "{status}");
+        let write = |operation: &str, place: &str| ((operation.to_owned(), place.to_owned()), 1);
+        let mut want = Units::from([
+            write("PutItem", "history"),
+            write("PutItem", "history/due"),
+            write("DeleteItem", "payments"),
+            write("DeleteItem", "payments/due"),
+        ]);
+        want.extend((status == "PROCESSED").then(|| write("PutItem", "history/transaction")));
+        assert_eq!(world.take_write_units(), want, "{status}");
     }
     Ok(())
 }
@@ -243,14 +248,19 @@ async fn overdue_payments_are_measured_by_reason() -> Result<()> {
         ("2026-11-25T01:00:01Z", 2, 2, 1),
     ] {
         world.set_clock(at)?;
-        let report = tick(&world).await?;
-        assert_eq!((report.waiting_for_report, report.failed), (waiting, 1), "{at}");
-        assert_eq!((report.overdue_waiting_for_report, report.overdue_unmovable), (overdue, unmovable), "{at}");
-        assert_eq!(world.metric("OverdueWaitingForReport")?, overdue, "{at}");
-        tick(&world).await?;
-        assert_eq!(world.metric("OverdueUnmovable")?, unmovable, "{at}");
-        tick(&world).await?;
-        assert_eq!(world.metric("ArchiveFailed")?, 1, "{at}");
+        let want = ArchiveOutcome {
+            waiting_for_report: waiting,
+            failed: 1,
+            overdue_waiting_for_report: overdue,
+            overdue_unmovable: unmovable,
+            ..archived(0)
+        };
+        for (metric, value) in
+            [("OverdueWaitingForReport", overdue), ("OverdueUnmovable", unmovable), ("ArchiveFailed", 1)]
+        {
+            assert_eq!(world.archive().await?, want, "{at}");
+            assert_eq!(world.metric(metric)?, value, "{at}");
+        }
     }
     Ok(())
 }

@@ -5,15 +5,17 @@ mod pages;
 mod repair;
 mod stops;
 
-use anyhow::{Context as _, Result, ensure};
-use aws_sdk_dynamodb::Client;
-use lambda_runtime::LambdaEvent;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context as _, Result};
 use payments_bank::Functions;
-use payments_machine::{Call, Fate, Recorder};
+use payments_machine::{Call, Fate};
 use payments_store::Item;
 use payments_tests::given::{ACCOUNT, HORIZON_DAYS, prepare};
-use payments_tests::tables::{NO_DEADLINE, context, number, text};
-use payments_tests::{Ask, World};
+use payments_tests::orders::order;
+use payments_tests::tables::{NO_DEADLINE, item, number, text};
+use payments_tests::{World, interrupted, invoke_until};
 use recount::RecountOutcome;
 use serde_json::{Value, json};
 
@@ -27,20 +29,19 @@ const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 const NIGHT: &str = "2090-06-16T02:30:00Z";
 
 /// A world after a day of counted payments in every status.
-async fn a_counted_day() -> Result<World> {
+async fn a_counted_day() -> Result<Arc<World>> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, &["a-day", "reported"], THAT_NIGHT).await?;
     world.count_all().await?;
     world.set_clock(NIGHT)?;
-    drop((world.outside.metrics.take(), world.recorder.take_operations(), world.recorder.take_capacity_use()));
-    Ok(world)
+    world.forget();
+    Ok(Arc::new(world))
 }
 
 /// Creates one more payment of the date, at its noon, then sets the clock to `now`.
 async fn put(world: &World, key: &str, now: &str) -> Result<String> {
     world.set_clock("2090-06-15T12:00:00Z")?;
-    let body = json!({ "payeeAccountId": "shop", "amountMinor": 99, "currency": "EUR", "scheduledFor": DAY });
-    let id = world.create(ACCOUNT, key, &body).await?;
+    let id = world.create(ACCOUNT, key, &order(DAY)).await?;
     world.set_clock(now)?;
     Ok(id)
 }
@@ -52,37 +53,47 @@ async fn run_of(
     (from, to): (&str, &str),
     deadline: u64,
 ) -> Result<RecountOutcome> {
-    let request = serde_json::from_value(json!({ "action": action, "from": from, "to": to }))?;
-    functions.recount.handle(LambdaEvent::new(request, context(deadline))).await.map_err(anyhow::Error::msg)
+    let request = json!({ "action": action, "from": from, "to": to });
+    invoke_until(|event| functions.recount.handle(event), request, deadline).await
 }
 
 /// Recounts the date and its neighbours.
+async fn recount_with(functions: &Functions) -> Result<RecountOutcome> {
+    run_of(functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await
+}
+
 async fn recount(world: &World) -> Result<RecountOutcome> {
-    run_of(world.functions(), "recount", (BEFORE, AFTER), NO_DEADLINE).await
+    recount_with(world.functions()).await
 }
 
-/// Repairs the date.
+/// Recounts or repairs the date alone.
+async fn of_day(functions: &Functions, action: &str) -> Result<RecountOutcome> {
+    run_of(functions, action, (DAY, DAY), NO_DEADLINE).await
+}
+
 async fn repair(world: &World) -> Result<RecountOutcome> {
-    run_of(world.functions(), "repair", (DAY, DAY), NO_DEADLINE).await
+    of_day(world.functions(), "repair").await
 }
 
-/// Adds to the numbers of a counter.
-async fn add(client: &Client, table: &str, lane: usize, numbers: &[(&str, i64)]) -> Result<()> {
-    let update = client.update_item().table_name(table);
-    let update = update.key("pk", text(format!("COUNTS#{lane}"))).key("sk", text(DAY));
-    let terms: Vec<_> = (0..numbers.len()).map(|place| format!("#{place} :{place}")).collect();
-    let update = update.update_expression(format!("ADD {}", terms.join(", ")));
-    let update = numbers.iter().enumerate().fold(update, |update, (place, (name, by))| {
-        let update = update.expression_attribute_names(format!("#{place}"), *name);
-        update.expression_attribute_values(format!(":{place}"), number(by))
-    });
-    update.send().await?;
-    Ok(())
+fn exact(dates: u64) -> RecountOutcome {
+    RecountOutcome { exact: dates, ..RecountOutcome::default() }
+}
+
+/// The outcome of the date whose counters move.
+fn moving() -> RecountOutcome {
+    RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() }
 }
 
 /// Adds to the numbers of a lane.
 async fn alter(world: &World, lane: usize, numbers: &[(&str, i64)]) -> Result<()> {
-    add(&world.client().await, &world.environment.tables.payments, lane, numbers).await
+    let counter = item([("pk", text(format!("COUNTS#{lane}"))), ("sk", text(DAY))]);
+    for (name, by) in numbers {
+        let update = world.client().await.update_item().table_name(&world.environment.tables.payments);
+        let update = update.set_key(Some(counter.clone())).update_expression("ADD #name :by");
+        let update = update.expression_attribute_names("#name", *name);
+        update.expression_attribute_values(":by", number(by)).send().await?;
+    }
+    Ok(())
 }
 
 /// The finding that is stored for the date.
@@ -94,31 +105,19 @@ async fn finding(world: &World) -> Result<Option<Item>> {
 
 /// The date's counts as the API shows them.
 async fn shown(world: &World) -> Result<Value> {
-    let reply = world.send(Ask::get(&format!("/counts?from={DAY}&to={DAY}"))).await?;
-    ensure!(reply.status == 200, "{reply}");
-    let mut counts = reply.body["counts"][0].clone();
+    let mut counts = world.get(&format!("/counts?from={DAY}&to={DAY}")).await?.body["counts"][0].take();
     counts.as_object_mut().context("no counts")?.remove("date");
     Ok(counts)
 }
 
-/// Functions with a hook: before each call that `when` selects, `what` runs. The test's runtime must have several
-/// threads.
+/// Functions with a hook: before each call that `when` selects, something happens to the world.
 async fn interfered<Done: Future<Output = Result<()>>>(
-    world: &World,
+    world: &Arc<World>,
     when: impl Fn(&Call) -> bool + Send + Sync + 'static,
-    what: impl Fn() -> Done + Send + Sync + 'static,
+    happens: impl Fn(Arc<World>) -> Done + Send + Sync + 'static,
 ) -> Result<Functions> {
-    let handle = tokio::runtime::Handle::current();
-    let recorder = Recorder::with_fate(move |call| {
-        if !when(call) {
-            return Fate::Pass;
-        }
-        match tokio::task::block_in_place(|| handle.block_on(what())) {
-            Ok(()) => Fate::Pass,
-            Err(_) => Fate::Refuse(400, "AccessDeniedException"),
-        }
-    });
-    world.functions_over(&recorder).await
+    let inside = Arc::clone(world);
+    world.functions_over(&interrupted(when, move || happens(Arc::clone(&inside)))).await
 }
 
 /// Whether a call reads the first lane of the date's counters: once before and once after the payments are counted.
@@ -130,25 +129,19 @@ fn reads_counters(call: &Call) -> bool {
 #[tokio::test]
 async fn a_counted_day_is_exact_and_takes_only_queries() -> Result<()> {
     let world = a_counted_day().await?;
-    let exact = RecountOutcome { exact: 3, ..RecountOutcome::default() };
-    assert_eq!(recount(&world).await?, exact);
+    assert_eq!(recount(&world).await?, exact(3));
     assert_eq!(world.metric("DatesExact")?, 3);
-    let operations = world.recorder.take_operations();
     // One for the findings; for each date eight lanes twice, and for each shard five statuses, three of which can be
     // in history, and two of those while the hot table has the payment as pending.
-    assert_eq!(operations, vec!["Query"; 1 + 3 * (2 * 8 + 10 * (5 + 3 + 2))]);
-    let read = world.recorder.take_capacity_use();
-    let head =
-        |place: &str| [&world.environment.tables.payments, &world.environment.tables.history].map(|t| t == place);
-    let of_tables = read.iter().filter(|((_, place), _)| head(place).contains(&true)).map(|(_, halves)| halves);
+    assert_eq!(world.recorder.take_operations(), vec!["Query"; 1 + 3 * (2 * 8 + 10 * (5 + 3 + 2))]);
     // Of the tables themselves only counters and findings are read: a unit for each lane, and no head.
-    assert!(of_tables.sum::<u64>() <= 2 * (1 + 3 * 2 * 8), "{read:?}");
+    let read = world.take_units();
+    let of_tables = read.iter().filter(|((_, place), _)| !place.contains('/')).map(|(_, units)| units);
+    assert!(of_tables.sum::<u64>() <= 1 + 3 * 2 * 8, "{read:?}");
     // An index cannot be read consistently; everything else is.
-    let refused = Fate::Refuse(400, "AccessDeniedException");
     let lags = |call: &Call| call.input()["IndexName"] != "due" && call.input()["ConsistentRead"] != true;
-    let recorder = Recorder::with_fate(move |call| if lags(call) { refused } else { Fate::Pass });
-    let functions = world.functions_over(&recorder).await?;
-    assert_eq!(run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?, exact, "and again");
+    let consistent = world.functions_meeting(Fate::Refuse(400, "AccessDeniedException"), lags).await?;
+    assert_eq!(recount_with(&consistent).await?, exact(3), "and again");
     Ok(())
 }
 
@@ -164,43 +157,30 @@ async fn a_payment_in_both_tables_counts_once_and_one_in_history_alone_is_archiv
 
     // It resumes, and moves the reported ones, which did not expire.
     world.set_clock("2090-06-19T02:30:00Z")?;
-    let request = archive::Request { action: archive::Action::Archive };
-    let report = world.functions().archive.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
-    assert_eq!(report.map_err(anyhow::Error::msg)?.archived, 2);
+    assert_eq!(world.archive().await?.archived, 2);
     let moved = recount(&world).await?;
     assert_eq!((moved.exact, moved.drifted), (2, 1), "the counters do not know of it yet: {moved:?}");
     assert_eq!(serde_json::to_value(&moved.drifts[0].recounted)?["archived"], 2);
     world.count_all().await?;
     assert_eq!(recount(&world).await?.exact, 3);
-    assert_eq!((&shown(&world).await?["archived"], &shown(&world).await?["total"]), (&json!(2), &json!(7)));
+    let shown = shown(&world).await?;
+    assert_eq!((&shown["archived"], &shown["total"]), (&json!(2), &json!(7)));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn counters_that_keep_moving_are_moving_and_those_that_stop_are_exact() -> Result<()> {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering};
     let world = a_counted_day().await?;
-    let (client, table) = (world.client().await, world.environment.tables.payments.clone());
-    for (moves, want) in [
-        // Between the two reads of the first try, of the second, of all three.
-        (vec![1], RecountOutcome { exact: 1, ..RecountOutcome::default() }),
-        (vec![1, 2], RecountOutcome { exact: 1, ..RecountOutcome::default() }),
-        (vec![1, 2, 3], RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() }),
-    ] {
-        let reads = Arc::new(AtomicU32::new(0));
-        let (seen, at) = (Arc::clone(&reads), moves.clone());
-        let when = move |call: &Call| reads_counters(call) && at.contains(&seen.fetch_add(1, Ordering::Relaxed));
-        let (client, table) = (client.clone(), table.clone());
+    // Between the two reads of the first try, of the second, of all three.
+    for (moves, reads, want) in [(1..2, 3, exact(1)), (1..3, 4, exact(1)), (1..4, 4, moving())] {
+        let seen = Arc::new(AtomicU32::new(0));
+        let (counted, at) = (Arc::clone(&seen), moves.clone());
+        let when = move |call: &Call| reads_counters(call) && at.contains(&counted.fetch_add(1, Ordering::Relaxed));
         // A payment came and went: the numbers are unchanged.
-        let what = move || {
-            let (client, table) = (client.clone(), table.clone());
-            async move { add(&client, &table, 0, &[("moves", 2)]).await }
-        };
-        let functions = interfered(&world, when, what).await?;
-        let report = run_of(&functions, "recount", (DAY, DAY), NO_DEADLINE).await?;
-        assert_eq!(report, want, "moved at {moves:?}");
-        assert_eq!(reads.load(Ordering::Relaxed), u32::try_from(moves.len() + 2)?.min(4), "moved at {moves:?}");
+        let moved = |world: Arc<World>| async move { alter(&world, 0, &[("moves", 2)]).await };
+        let functions = interfered(&world, when, moved).await?;
+        assert_eq!(of_day(&functions, "recount").await?, want, "moved at {moves:?}");
+        assert_eq!(seen.load(Ordering::Relaxed), reads, "moved at {moves:?}");
         assert_eq!(finding(&world).await?, None);
     }
     Ok(())
@@ -211,35 +191,39 @@ async fn unreadable_entries_make_their_date_unreadable_and_no_other() -> Result<
     let world = a_counted_day().await?;
     alter(&world, 0, &[("SCHEDULED", 1)]).await?;
     assert_eq!(recount(&world).await?.drifted, 1);
-    let (client, tables) = (world.client().await, &world.environment.tables);
+    let tables = &world.environment.tables;
     let due = |status: &str, id: &str| format!("{status}#{DAY}#2090-06-15T08:00:00Z#{id}");
     let good = due("FAILED", "626e8292-8e84-575a-b684-0af73927405b");
     for (table, due, amount, currency) in [
-        (&tables.payments, &good, number("0.5"), text("EUR")),
-        (&tables.payments, &good, text("5"), text("EUR")),
-        (&tables.payments, &good, number("5"), text("euro")),
-        (&tables.payments, &due("SCHEDULED", "none"), number("5"), text("EUR")),
-        (&tables.history, &good, number("-5"), text("EUR")),
-        (&tables.history, &due("CANCELLED", ""), number("5"), text("EUR")),
+        (&tables.payments, &good, number("0.5"), "EUR"),
+        (&tables.payments, &good, text("5"), "EUR"),
+        (&tables.payments, &good, number("5"), "euro"),
+        (&tables.payments, &due("SCHEDULED", "none"), number("5"), "EUR"),
+        (&tables.history, &good, number("-5"), "EUR"),
+        (&tables.history, &due("CANCELLED", ""), number("5"), "EUR"),
     ] {
-        let (pk, sk) = (text("ACCT#someone"), text("2090-06-15T08:00:00Z#damaged"));
-        let put = client.put_item().table_name(table).item("pk", pk.clone()).item("sk", sk.clone());
-        let put = put.item("shard", number("3")).item("due", text(due));
-        put.item("amountMinor", amount).item("currency", currency).send().await?;
+        let damaged = item([
+            ("pk", text("ACCT#someone")),
+            ("sk", text("2090-06-15T08:00:00Z#damaged")),
+            ("shard", number(3)),
+            ("due", text(due)),
+            ("amountMinor", amount),
+            ("currency", text(currency)),
+        ]);
+        world.put_items(table, [damaged.clone()]).await?;
         // Even if the finding could be repaired by now.
         world.set_clock("2090-06-18T03:00:00Z")?;
+        let want = RecountOutcome { unreadable: vec![DAY.to_owned()], unreadable_entries: 1, ..exact(2) };
         for action in ["recount", "repair"] {
             let report = run_of(world.functions(), action, (BEFORE, AFTER), NO_DEADLINE).await?;
-            let unreadable = vec![DAY.to_owned()];
-            let want = RecountOutcome { exact: 2, unreadable, unreadable_entries: 1, ..RecountOutcome::default() };
             assert_eq!(report, want, "{action}: {due}");
             assert_eq!(world.metric("UnreadableEntries")?, 1);
         }
-        client.delete_item().table_name(table).key("pk", pk).key("sk", sk).send().await?;
+        world.delete(table, &damaged).await?;
     }
     // An unreadable counter is no different.
-    let put = client.put_item().table_name(&tables.payments).item("pk", text("COUNTS#5")).item("sk", text(DAY));
-    put.item("PENDING", number("0.5")).send().await?;
+    let counter = item([("pk", text("COUNTS#5")), ("sk", text(DAY)), ("PENDING", number("0.5"))]);
+    world.put_items(&tables.payments, [counter]).await?;
     assert_eq!(recount(&world).await?.unreadable, [DAY]);
     Ok(())
 }

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 const NOT_IN_EVENTS: [(i64, &str); 4] = [
     (429, "API Gateway alone"),
     (500, "tests/faults, where something breaks in every way; API Gateway too"),
-    (503, "tests/faults and tests/journeys/faults.rs; API Gateway too"),
+    (503, "tests/faults and tests/journeys/api/faults.rs; API Gateway too"),
     (504, "API Gateway alone"),
 ];
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use serde_json::Value;
 
@@ -43,6 +43,30 @@ impl Reply {
     /// The payments of a list.
     pub fn payments(&self) -> &[Value] {
         self.body["payments"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// The ids of the payments of a list.
+    pub fn ids(&self) -> Vec<String> {
+        self.payments().iter().map(|payment| payment["paymentId"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The reply, which must have this status.
+    pub fn with_status(self, status: i64) -> Result<Self> {
+        ensure!(self.status == status, "{status} is wanted: {self}");
+        Ok(self)
+    }
+
+    /// The reply, which must be this problem.
+    pub fn refused(self, status: i64, problem: &str) -> Result<Self> {
+        ensure!((self.status, self.problem()) == (status, problem), "{status} {problem} is wanted: {self}");
+        Ok(self)
+    }
+
+    /// The reply, which must be that to a request that came before.
+    pub fn replayed(self) -> Result<Self> {
+        let is_replay = self.status < 300 && self.header("idempotent-replayed") == Some("true");
+        ensure!(is_replay, "a replay is wanted: {self}");
+        Ok(self)
     }
 
     /// The last part of a problem's type.

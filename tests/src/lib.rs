@@ -2,6 +2,7 @@
 //!
 //! Errors fail the test that meets them.
 
+mod answers;
 mod ask;
 mod bus;
 mod cases;
@@ -10,8 +11,12 @@ pub mod counting;
 mod crash_points;
 mod database;
 pub mod event_files;
+mod fields;
 pub mod given;
+mod interruption;
+mod invocations;
 mod log_lines;
+pub mod orders;
 pub mod requests;
 mod role;
 mod role_check;
@@ -26,6 +31,9 @@ pub use cases::note_case;
 pub use contract::Contract;
 pub use counting::Counting;
 pub use crash_points::{CrashPoint, CrashPoints, TROUBLES, Way};
+pub use fields::assert_has;
+pub use interruption::interrupted;
+pub use invocations::{invoke, invoke_until};
 pub use log_lines::LogLines;
 pub use payments_lab::world::receivers::{Message, Reaction, Receivers};
 pub use role::{Permission, Role};

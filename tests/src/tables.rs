@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as STANDARD;
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::Context;
 use payments_store::Item;
 use serde_json::{Value, json};
 
@@ -75,9 +75,19 @@ fn value_of(json: &Value) -> Result<AttributeValue> {
     })
 }
 
+/// An item of these attributes.
+pub fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
+    attributes.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// The units of one operation, by table or index.
+pub fn units<const N: usize>(operation: &str, places: [(&str, u64); N]) -> Units {
+    places.map(|(place, units)| ((operation.to_owned(), place.to_owned()), units)).into()
+}
+
 /// A primary key.
 pub fn key(pk: &str, sk: &str) -> Item {
-    [("pk", pk), ("sk", sk)].map(|(name, value)| (name.to_owned(), text(value))).into()
+    item([("pk", text(pk)), ("sk", text(sk))])
 }
 
 /// The primary key of a payment's details.
@@ -93,8 +103,7 @@ pub fn key_of(item: &Item) -> Item {
 impl World {
     /// Creates a payment. Returns its id.
     pub async fn create(&self, account: &str, key: &str, body: &Value) -> Result<String> {
-        let reply = self.send(Ask::create(account, key, body)).await?;
-        ensure!(reply.status == 201, "{reply}");
+        let reply = self.send(Ask::create(account, key, body)).await?.with_status(201)?;
         Ok(reply.field("paymentId").to_owned())
     }
 
@@ -113,16 +122,48 @@ impl World {
 
     /// Cancels a payment.
     pub async fn cancel(&self, account: &str, payment_id: &str) -> Result<()> {
-        let reply = self.send(Ask::cancel(account, payment_id)).await?;
-        ensure!(reply.status == 200, "{reply}");
+        self.send(Ask::cancel(account, payment_id)).await?.with_status(200).map(drop)
+    }
+
+    /// A payment's details as stored: the first, and then its amendments.
+    pub async fn details(&self, payment_id: &str) -> Result<Vec<Item>> {
+        let query = self.client().await.query().table_name(&self.environment.tables.history);
+        let query = query.key_condition_expression("pk = :pk AND begins_with(sk, :sk)");
+        let query = query.expression_attribute_values(":pk", text(format!("PAY#{payment_id}")));
+        let found = query.expression_attribute_values(":sk", text("DETAILS")).send().await?;
+        Ok(found.items.unwrap_or_default())
+    }
+
+    /// All items of the hot table and of history.
+    pub async fn items(&self) -> Result<Vec<Item>> {
+        let (client, tables) = (self.client().await, &self.environment.tables);
+        let mut items = Vec::new();
+        for table in [&tables.payments, &tables.history] {
+            items.extend(client.scan().table_name(table).send().await?.items.unwrap_or_default());
+        }
+        Ok(items)
+    }
+
+    /// Deletes an item of a table.
+    pub async fn delete(&self, table: &str, item: &Item) -> Result<()> {
+        self.client().await.delete_item().table_name(table).set_key(Some(key_of(item))).send().await?;
         Ok(())
     }
 
-    /// Runs one sweep.
-    pub async fn sweep(&self) -> Result<()> {
-        let request = daily_due_sweeper::Request { action: daily_due_sweeper::Action::Sweep };
-        let swept = self.functions().sweeper.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
-        swept.map(drop).map_err(anyhow::Error::from_boxed)
+    /// The head of a payment, as stored.
+    pub async fn head_of(&self, account: &str, payment_id: &str) -> Result<Item> {
+        let is_its = |head: &Item| head["sk"].as_s().is_ok_and(|sk| sk.ends_with(payment_id));
+        self.heads(account).await?.into_iter().find(is_its).with_context(|| format!("{payment_id} has no head"))
+    }
+
+    /// How many heads an account has in the hot table, and in history.
+    pub async fn places(&self, account: &str) -> Result<(usize, usize)> {
+        Ok((self.heads(account).await?.len(), self.archived_heads(account).await?.len()))
+    }
+
+    /// Forgets what was called, used and measured until now.
+    pub fn forget(&self) {
+        drop((self.recorder.take_operations(), self.recorder.take_capacity_use(), self.outside.metrics.take()));
     }
 
     /// Puts items into a table.
@@ -163,7 +204,7 @@ impl World {
         self.update_in(&self.environment.tables.payments, key_of(item), expression, values).await
     }
 
-    /// Updates a payment's details. `data` is one of DynamoDB's reserved words, so it is called `#data`.
+    /// Updates a payment's details. A name that is one of DynamoDB's reserved words has a `#` before it.
     pub async fn update_details(
         &self,
         payment_id: &str,
@@ -182,8 +223,10 @@ impl World {
     ) -> Result<()> {
         let update = self.client().await.update_item().table_name(table);
         let update = update.set_key(Some(key)).update_expression(expression);
-        let names = expression.contains("#data").then(|| HashMap::from([("#data".to_owned(), "data".to_owned())]));
-        let update = update.set_expression_attribute_names(names);
+        let names =
+            expression.split(' ').filter_map(|word| Some((word.to_owned(), word.strip_prefix('#')?.to_owned())));
+        let names: HashMap<_, _> = names.collect();
+        let update = update.set_expression_attribute_names(Some(names).filter(|names| !names.is_empty()));
         let values: HashMap<_, _> = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         update.set_expression_attribute_values(Some(values).filter(|values| !values.is_empty())).send().await?;
         Ok(())

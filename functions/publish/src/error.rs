@@ -1,9 +1,8 @@
 //! Why an invocation of `publish` failed.
 
 use payments_boot::WebhookMasterError;
+use payments_files::ObjectError;
 use payments_store::{LogHead, LogPosition, StoreError};
-
-use crate::object::ObjectError;
 
 /// Why an invocation failed. What was written stays, and the next invocation goes on.
 #[derive(Debug, thiserror::Error)]

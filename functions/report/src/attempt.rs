@@ -8,12 +8,11 @@ use chrono::{DateTime, Utc};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use object_store::ObjectStore;
-use payments_files::FileKind;
+use payments_files::{FileKind, SettledHead, csv_of};
 use payments_model::UtcSecond;
 use payments_store::{ReportFile, ReportRun};
 
 use crate::error::ReportError;
-use crate::rows::{Settlement, csv_of};
 use crate::summary::{Summary, SummaryFile};
 use crate::upload::Upload;
 
@@ -75,7 +74,7 @@ impl Attempt {
     }
 
     /// Writes the next settlements, in order.
-    pub(crate) async fn write(&mut self, settlements: &[Settlement]) -> Result<(), ReportError> {
+    pub(crate) async fn write(&mut self, settlements: &[SettledHead]) -> Result<(), ReportError> {
         let (Some(first), Some(last)) = (settlements.first(), settlements.last()) else { return Ok(()) };
         let begun = self.span.map_or(first.settled_at, |(begun, _)| begun);
         let csv = csv_of(settlements, self.rows == 0)?;
@@ -157,6 +156,7 @@ mod tests {
 
     use object_store::memory::InMemory;
     use payments_boot::{Clock, Deadline};
+    use payments_files::RowReader;
     use payments_model::{
         AccountId, Actor, Failure, Head, MAX_AMOUNT_MINOR, Money, PaymentId, ShardCount, State, Status, TrailEntry,
     };
@@ -165,12 +165,11 @@ mod tests {
 
     /// A deadline that never comes, in milliseconds since 1970.
     const FAR_AWAY: u64 = 4_000_000_000_000;
-    use crate::rows::RowReader;
     use crate::stored::{Found, Stored};
     use crate::upload::PART;
 
     /// The nth settlement, of bytes that hardly compress.
-    fn settlement(n: usize) -> Settlement {
+    fn settlement(n: usize) -> SettledHead {
         let account: AccountId = "payer".parse().unwrap();
         let id = |of: String| PaymentId::derive(&account, &of.parse().unwrap());
         let reason: String = (0..7).map(|part| id(format!("{n}-{part}")).to_string()).collect();
@@ -197,7 +196,7 @@ mod tests {
             dispatch_attempt: Some(1),
             unreported: true,
         };
-        Settlement { head, settled_at }
+        SettledHead { head, settled_at }
     }
 
     fn begin(files: &Arc<dyn ObjectStore>, request_id: &str) -> Attempt {
@@ -206,7 +205,7 @@ mod tests {
 
     async fn write(attempt: &mut Attempt, count: usize) {
         for some in (0..count).collect::<Vec<_>>().chunks(800) {
-            let settlements: Vec<Settlement> = some.iter().map(|n| settlement(*n)).collect();
+            let settlements: Vec<SettledHead> = some.iter().map(|n| settlement(*n)).collect();
             attempt.write(&settlements).await.unwrap();
         }
     }
@@ -243,7 +242,7 @@ mod tests {
         while let Some(piece) = stored.next().await.unwrap() {
             bytes.extend_from_slice(&piece);
         }
-        let (mut text, mut reader, mut rows) = (Vec::new(), RowReader::new(), 0);
+        let (mut text, mut reader, mut rows) = (Vec::new(), RowReader::default(), 0);
         flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut text).unwrap();
         let mut input = text.as_slice();
         while let Some(row) = reader.read(&mut input).unwrap() {

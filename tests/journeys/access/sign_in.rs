@@ -15,7 +15,7 @@ use payments_machine::links::ReportLinks;
 use payments_tests::World;
 use serde_json::{Value, json};
 
-use crate::local::exchange;
+use crate::laptop::gateway::exchange;
 
 /// The example of RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";

@@ -11,7 +11,7 @@ use payments_machine::links::ReportLinks;
 use payments_tests::World;
 use serde_json::{Value, json};
 
-use crate::local::{exchange, fixed_clock, options};
+use crate::laptop::gateway::{exchange, fixed_clock, options};
 
 /// A change of a good token's claims.
 type Change = fn(&mut Value, DateTime<Utc>);

@@ -7,29 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use archive::{Action, Archive, ArchiveOutcome, Config, Request};
+use archive::{Archive, ArchiveOutcome, Config};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
-use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Lookup};
 use payments_machine::{Call, Fate, Recorder};
 use payments_model::HeadKey;
 use payments_store::key::parse_head_key;
 use payments_store::{Archived, Item, Removed, Store, StoredHead};
-use payments_tests::tables::{context, number, text};
-use payments_tests::{World, note_case};
+use payments_tests::tables::{number, text};
+use payments_tests::{World, invoke_until, note_case};
+use serde_json::json;
 
-use super::{NIGHT, put, put_processed, status_of, tick, tick_of};
+use super::{NIGHT, archive_with, archived, assert_archived, put_cancelled, put_many, put_processed, status_of};
 
-/// A recorder that gives every try of an operation this fate.
-fn recorder_of(operation: &'static str, fate: Fate) -> Recorder {
-    Recorder::with_fate(move |call: &Call| if call.operation == operation { fate } else { Fate::Pass })
-}
-
-/// The numbers of an account's heads in the hot table and in history.
-async fn places(world: &World, account: &str) -> Result<(usize, usize)> {
-    Ok((world.heads(account).await?.len(), world.archived_heads(account).await?.len()))
+/// Runs the archive while every try of an operation meets this fate.
+async fn archive_meeting(world: &World, operation: &'static str, fate: Fate) -> Result<ArchiveOutcome> {
+    archive_with(&world.functions_meeting(fate, move |call| call.operation == operation).await?).await
 }
 
 #[tokio::test]
@@ -42,17 +37,14 @@ async fn the_next_run_resumes_a_stopped_one() -> Result<()> {
         ("DeleteItem", Fate::Refuse(500, "InternalServerError"), (3, 3)),
     ] {
         let world = World::open().await?;
-        put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
-        let before = world.heads("tenant").await?;
+        let before = put_many(&world, 3).await?;
         world.set_clock(NIGHT)?;
-        let report = tick_of(&world.functions_over(&recorder_of(operation, fate)).await?).await?;
+        let report = archive_meeting(&world, operation, fate).await?;
         assert_eq!((report.archived, report.remaining), (0, 3), "{operation} {fate:?}: {report:?}");
         assert!(report.shards_given_up > 0, "{operation} {fate:?}: {report:?}");
-        assert_eq!(places(&world, "tenant").await?, then, "{operation} {fate:?}");
-        let left = u64::try_from(then.0)?;
-        assert_eq!(tick(&world).await?, ArchiveOutcome { archived: left, ..ArchiveOutcome::default() });
-        assert_eq!(world.archived_heads("tenant").await?, before, "{operation} {fate:?}");
-        assert_eq!(places(&world, "tenant").await?, (0, 3), "{operation} {fate:?}");
+        assert_eq!(world.places("tenant").await?, then, "{operation} {fate:?}");
+        assert_eq!(world.archive().await?, archived(u64::try_from(then.0)?), "{operation} {fate:?}");
+        assert_archived(&world, "tenant", &before).await?;
         note_case("archive-steps", format_args!("each {operation} {fate:?}"), 0)?;
     }
     Ok(())
@@ -61,8 +53,7 @@ async fn the_next_run_resumes_a_stopped_one() -> Result<()> {
 #[tokio::test]
 async fn a_reply_lost_once_does_no_harm() -> Result<()> {
     let world = World::open().await?;
-    put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
-    let before = world.heads("tenant").await?;
+    let before = put_many(&world, 3).await?;
     world.set_clock(NIGHT)?;
     let seen: Mutex<HashSet<String>> = Mutex::default();
     let lossy = Recorder::with_fate(move |call: &Call| {
@@ -74,10 +65,9 @@ async fn a_reply_lost_once_does_no_harm() -> Result<()> {
         if is_new && is_write { Fate::LoseReply } else { Fate::Pass }
     });
     // The SDK tries again, and the call was done already.
-    let report = tick_of(&world.functions_over(&lossy).await?).await?;
-    assert_eq!(report, ArchiveOutcome { already_gone: 3, ..ArchiveOutcome::default() });
-    assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
-    Ok(())
+    let report = archive_with(&world.functions_over(&lossy).await?).await?;
+    assert_eq!(report, ArchiveOutcome { already_gone: 3, ..archived(0) });
+    assert_archived(&world, "tenant", &before).await
 }
 
 #[tokio::test]
@@ -90,13 +80,13 @@ async fn different_heads_in_both_tables_are_both_kept() -> Result<()> {
     different.insert("transactionId".to_owned(), text("TX-of-somebody-else"));
     world.put_items(&world.environment.tables.history, [different.clone()]).await?;
     world.set_clock(NIGHT)?;
-    for archived in [2, 0] {
-        let report = tick(&world).await?;
-        assert_eq!(report, ArchiveOutcome { archived, failed: 1, overdue_unmovable: 1, ..ArchiveOutcome::default() });
+    for others in [2, 0] {
+        let report = world.archive().await?;
+        assert_eq!(report, ArchiveOutcome { failed: 1, overdue_unmovable: 1, ..archived(others) });
         assert_eq!(world.heads("tenant").await?, hot);
         assert_eq!(world.archived_heads("tenant").await?, std::slice::from_ref(&different));
     }
-    assert_eq!(places(&world, "other").await?, (0, 2));
+    assert_eq!(world.places("other").await?, (0, 2));
     Ok(())
 }
 
@@ -107,53 +97,28 @@ async fn unreadable_items_stop_no_others() -> Result<()> {
     for account in ["head", "entry", "archived"] {
         put_processed(&world, account, &["one"], true).await?;
     }
-    let keys: Vec<String> = (0..30).map(|n| format!("k-{n}")).collect();
-    put_processed(&world, "tenant", &keys.iter().map(String::as_str).collect::<Vec<_>>(), true).await?;
+    put_many(&world, 30).await?;
     let damage = [(":none", AttributeValue::L(vec![]))];
     world.update(&world.heads("head").await?[0], "SET trail = :none", &damage).await?;
     world.update(&world.heads("entry").await?[0], "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
-    let mut archived = world.heads("archived").await?.remove(0);
-    archived.insert("version".to_owned(), number(7));
-    world.put_items(&world.environment.tables.history, [archived]).await?;
+    let mut damaged = world.heads("archived").await?.remove(0);
+    damaged.insert("version".to_owned(), number(7));
+    world.put_items(&world.environment.tables.history, [damaged]).await?;
     world.set_clock(NIGHT)?;
-    let report = tick(&world).await?;
-    let want = ArchiveOutcome { archived: 30, failed: 3, overdue_unmovable: 3, ..ArchiveOutcome::default() };
-    assert_eq!(report, want);
+    assert_eq!(world.archive().await?, ArchiveOutcome { failed: 3, overdue_unmovable: 3, ..archived(30) });
     for (account, want) in [("head", (1, 0)), ("entry", (1, 0)), ("archived", (1, 1)), ("tenant", (0, 30))] {
-        assert_eq!(places(&world, account).await?, want, "{account}");
+        assert_eq!(world.places(account).await?, want, "{account}");
     }
     Ok(())
 }
 
-#[tokio::test]
-async fn only_an_unchanged_head_is_removed() -> Result<()> {
+/// A world with a processed and reported payment: its item, and what reads its head with the item.
+async fn one_payment() -> Result<(World, Item, HeadKey)> {
     let world = World::open().await?;
-    put_processed(&world, "tenant", &["one"], true).await?;
-    let (store, item) = (world.store().await, world.heads("tenant").await?.remove(0));
+    let item = put_many(&world, 1).await?.remove(0);
     let part = |name: &str| item[name].as_s().ok().context("a key");
     let key = parse_head_key(part("pk")?, part("sk")?)?;
-    world.update(&item, "SET later = :a, gone = :a", &[(":a", number(1))]).await?;
-    let head = stored_head(&store, &key).await?;
-    let (one_more, back) = (number(4), item["version"].clone());
-    let waits = text("202611200900#...");
-    for (change, undo, value) in [
-        ("SET version = :v", "SET version = :v", one_more),
-        ("SET unreported = :v", "REMOVE unreported", waits),
-        // Attributes that only a later version knows.
-        ("SET later = :v", "SET later = :v", number(2)),
-        ("REMOVE gone", "SET gone = :v", back.clone()),
-    ] {
-        let used =
-            |change: &str, value: AttributeValue| if change.contains(":v") { vec![(":v", value)] } else { vec![] };
-        world.update(&item, change, &used(change, value)).await?;
-        assert_eq!(store.remove_head(&head).await?, Removed::Changed, "{change}");
-        assert_eq!(places(&world, "tenant").await?, (1, 0), "{change}");
-        let before = if change.contains("version") { back.clone() } else { number(1) };
-        world.update(&item, undo, &used(undo, before)).await?;
-    }
-    assert_eq!(store.remove_head(&head).await?, Removed::Done);
-    assert_eq!(store.remove_head(&head).await?, Removed::Gone);
-    Ok(())
+    Ok((world, item, key))
 }
 
 /// A head with its item.
@@ -162,96 +127,108 @@ async fn stored_head(store: &Store, key: &HeadKey) -> Result<StoredHead> {
     Ok(head?)
 }
 
+#[tokio::test]
+async fn only_an_unchanged_head_is_removed() -> Result<()> {
+    let (world, item, key) = one_payment().await?;
+    let store = world.store().await;
+    // Attributes that only a later version knows.
+    world.update(&item, "SET later = :a, gone = :a", &[(":a", number(1))]).await?;
+    let (whole, head) = (world.heads("tenant").await?, stored_head(&store, &key).await?);
+    for (change, value) in [
+        ("SET version = :v", Some(number(4))),
+        ("SET unreported = :v", Some(text("202611200900#..."))),
+        ("SET later = :v", Some(number(2))),
+        ("REMOVE gone", None),
+    ] {
+        let values: Vec<_> = value.into_iter().map(|value| (":v", value)).collect();
+        world.update(&item, change, &values).await?;
+        assert_eq!(store.remove_head(&head).await?, Removed::Changed, "{change}");
+        assert_eq!(world.places("tenant").await?, (1, 0), "{change}");
+        world.put_items(&world.environment.tables.payments, whole.clone()).await?;
+    }
+    assert_eq!(store.remove_head(&head).await?, Removed::Done);
+    assert_eq!(store.remove_head(&head).await?, Removed::Gone);
+    Ok(())
+}
+
 /// A function of a later version writes to a settled head, without another version, while this one archives it.
 #[tokio::test]
 async fn an_attribute_that_is_added_or_changed_meanwhile_is_archived_too() -> Result<()> {
-    let world = World::open().await?;
-    put_processed(&world, "tenant", &["one"], true).await?;
-    let (store, item) = (world.store().await, world.heads("tenant").await?.remove(0));
-    let part = |name: &str| item[name].as_s().ok().context("a key");
-    let key = parse_head_key(part("pk")?, part("sk")?)?;
-    let archived = async || anyhow::Ok(world.archived_heads("tenant").await?.remove(0));
+    let (world, item, key) = one_payment().await?;
+    let store = world.store().await;
+    let set = async |expression: &str, value: u32| world.update(&item, expression, &[(":v", number(value))]).await;
     // Changed after it was copied: the next run replaces the copy.
-    world.update(&item, "SET later = :v", &[(":v", number(1))]).await?;
+    set("SET later = :v", 1).await?;
     let head = stored_head(&store, &key).await?;
     assert_eq!(store.put_archived_head(&head).await?, Archived::Done);
-    world.update(&item, "SET later = :v", &[(":v", number(2))]).await?;
+    set("SET later = :v", 2).await?;
     assert_eq!(store.remove_head(&head).await?, Removed::Changed);
     let head = stored_head(&store, &key).await?;
     assert_eq!(store.put_archived_head(&head).await?, Archived::Done);
-    assert_eq!(archived().await?["later"], number(2));
+    assert_eq!(world.archived_heads("tenant").await?[0]["later"], number(2));
     // Added after it was copied: no condition can see that, but the removal returns it.
-    world.update(&item, "SET added = :v", &[(":v", number(3))]).await?;
+    set("SET added = :v", 3).await?;
     let Removed::Grown(grown) = store.remove_head(&head).await? else { anyhow::bail!("it has grown") };
     assert_eq!(store.put_archived_head(&grown).await?, Archived::Done);
-    assert_eq!((archived().await?["later"].clone(), archived().await?["added"].clone()), (number(2), number(3)));
+    let copy = world.archived_heads("tenant").await?.remove(0);
+    assert_eq!((&copy["later"], &copy["added"]), (&number(2), &number(3)));
     assert_eq!(store.remove_head(&grown).await?, Removed::Gone);
-    assert_eq!(places(&world, "tenant").await?, (0, 1));
+    assert_eq!(world.places("tenant").await?, (0, 1));
     Ok(())
 }
 
 #[tokio::test]
 async fn a_run_replaces_the_copy_of_an_earlier_one_if_an_unknown_attribute_has_changed_since() -> Result<()> {
     let world = World::open().await?;
-    put_processed(&world, "tenant", &["one", "two"], true).await?;
+    put_many(&world, 2).await?;
     world.set_clock(NIGHT)?;
-    let lost = recorder_of("DeleteItem", Fate::LoseRequest);
-    tick_of(&world.functions_over(&lost).await?).await?;
-    assert_eq!(places(&world, "tenant").await?, (2, 2));
+    archive_meeting(&world, "DeleteItem", Fate::LoseRequest).await?;
+    assert_eq!(world.places("tenant").await?, (2, 2));
     for head in world.heads("tenant").await? {
         world.update(&head, "SET later = :v", &[(":v", number(2))]).await?;
     }
     let before = world.heads("tenant").await?;
-    assert_eq!(tick(&world).await?, ArchiveOutcome { archived: 2, ..ArchiveOutcome::default() });
-    assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
-    Ok(())
+    assert_eq!(world.archive().await?, archived(2));
+    assert_archived(&world, "tenant", &before).await
 }
 
 #[tokio::test]
 async fn two_concurrent_runs_do_no_harm() -> Result<()> {
     let world = World::open().await?;
-    let keys: Vec<String> = (0..40).map(|n| format!("k-{n}")).collect();
-    put_processed(&world, "tenant", &keys.iter().map(String::as_str).collect::<Vec<_>>(), true).await?;
-    let before = world.heads("tenant").await?;
+    let before = put_many(&world, 40).await?;
     world.set_clock(NIGHT)?;
-    let (one, other) = tokio::try_join!(tick(&world), tick(&world))?;
+    let (one, other) = tokio::try_join!(world.archive(), world.archive())?;
     assert_eq!(one.archived + other.archived, 40, "each by one of them: {one:?} {other:?}");
     assert_eq!((one.failed, other.failed, one.changed, other.changed), (0, 0, 0, 0), "{one:?} {other:?}");
     assert!(one.already_gone + other.already_gone > 0, "they met: {one:?} {other:?}");
-    assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
-    Ok(())
+    assert_archived(&world, "tenant", &before).await
 }
 
 #[tokio::test]
 async fn a_throttled_shard_stops_no_other_and_a_denied_call_is_an_error() -> Result<()> {
     let world = World::open().await?;
-    for n in 0..40 {
-        let id = put(&world, "tenant", &format!("k-{n}")).await?;
-        world.cancel("tenant", &id).await?;
-    }
-    let heads = world.heads("tenant").await?;
+    let heads = put_cancelled(&world, 40).await?;
     let of_seven = |head: &&Item| head["shard"].as_n().is_ok_and(|shard| shard == "7");
     let hot: Vec<Item> = heads.iter().filter(of_seven).cloned().collect();
     let (held, count) = (hot.clone(), u64::try_from(hot.len())?);
     assert!(count > 0);
-    let throttled = Recorder::with_fate(move |call: &Call| {
+    let is_hot = move |call: &Call| {
         let sk = call.input()["Item"]["sk"]["S"].as_str().unwrap_or_default();
-        let is_hot = held.iter().any(|head| head["sk"].as_s().is_ok_and(|hot| hot == sk));
-        if is_hot { Fate::Refuse(400, "ProvisionedThroughputExceededException") } else { Fate::Pass }
-    });
+        held.iter().any(|head| head["sk"].as_s().is_ok_and(|hot| hot == sk))
+    };
+    let throttled =
+        world.functions_meeting(Fate::Refuse(400, "ProvisionedThroughputExceededException"), is_hot).await?;
     world.set_clock("2026-11-21T02:30:00Z")?;
-    let report = tick_of(&world.functions_over(&throttled).await?).await?;
-    let want =
-        ArchiveOutcome { archived: 40 - count, remaining: count, shards_given_up: 1, ..ArchiveOutcome::default() };
-    assert_eq!(report, want);
+    let report = archive_with(&throttled).await?;
+    assert_eq!(report, ArchiveOutcome { remaining: count, shards_given_up: 1, ..archived(40 - count) });
     assert_eq!(world.heads("tenant").await?, hot);
 
     drop(world.outside.metrics.take());
-    let refused = recorder_of("DeleteItem", Fate::Refuse(400, "AccessDeniedException"));
-    let error = tick_of(&world.functions_over(&refused).await?).await.err().context("it is loud")?;
+    let refused = archive_meeting(&world, "DeleteItem", Fate::Refuse(400, "AccessDeniedException")).await;
+    let error = refused.err().context("it is loud")?;
     assert!(error.to_string().contains("DeleteItem"), "{error}");
     assert_eq!(world.metric("Archived")?, 0, "what was done is measured");
-    assert_eq!(tick(&world).await?.archived, count);
+    assert_eq!(world.archive().await?.archived, count);
     assert!(world.archived_heads("tenant").await?.iter().all(|head| status_of(head) == "CANCELLED"));
     Ok(())
 }
@@ -259,21 +236,20 @@ async fn a_throttled_shard_stops_no_other_and_a_denied_call_is_an_error() -> Res
 #[tokio::test]
 async fn a_run_counts_what_it_leaves() -> Result<()> {
     let world = World::open().await?;
-    put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
+    put_many(&world, 3).await?;
     // More than a day after they should have expired: what is left is overdue.
     world.set_clock("2026-11-25T02:30:00Z")?;
     for (operation, remaining, is_lower_bound) in
         [("Query", 0, true), ("BatchGetItem", 3, false), ("PutItem", 3, false)]
     {
-        let recorder = recorder_of(operation, Fate::Refuse(400, "ThrottlingException"));
-        let report = tick_of(&world.functions_over(&recorder).await?).await?;
+        let report = archive_meeting(&world, operation, Fate::Refuse(400, "ThrottlingException")).await?;
         assert_eq!((report.remaining, report.overdue_remaining), (remaining, remaining), "{operation}: {report:?}");
         assert_eq!(report.remaining_is_lower_bound, is_lower_bound, "{operation}: {report:?}");
         assert!(report.shards_given_up > 0, "{operation}: {report:?}");
         assert_eq!(world.metric("OverdueRemaining")?, remaining, "{operation}");
-        assert_eq!(places(&world, "tenant").await?, (3, 0), "{operation}");
+        assert_eq!(world.places("tenant").await?, (3, 0), "{operation}");
     }
-    assert_eq!(tick(&world).await?, ArchiveOutcome { archived: 3, ..ArchiveOutcome::default() });
+    assert_eq!(world.archive().await?, archived(3));
     Ok(())
 }
 
@@ -299,19 +275,14 @@ async fn slow_archive(world: &World) -> Result<(Archive, Arc<AtomicI64>)> {
 #[tokio::test]
 async fn a_run_stops_before_its_deadline_and_the_next_ones_do_the_rest() -> Result<()> {
     let world = World::open().await?;
-    for n in 0..300 {
-        let id = put(&world, "tenant", &format!("k-{n}")).await?;
-        world.cancel("tenant", &id).await?;
-    }
-    let before = world.heads("tenant").await?;
+    let before = put_cancelled(&world, 300).await?;
     world.set_clock("2026-11-23T02:30:00Z")?;
     let (archive, millis) = slow_archive(&world).await?;
     let (mut archived, mut ticks) = (0, 0);
     while archived < 300 {
         let started = millis.load(Ordering::Relaxed);
-        let event = LambdaEvent::new(Request { action: Action::Archive }, context(u64::try_from(started + 4_000)?));
-        let report = archive.handle(event).await;
-        let report = report.map_err(anyhow::Error::msg)?;
+        let deadline = u64::try_from(started + 4_000)?;
+        let report = invoke_until(|event| archive.handle(event), json!({ "action": "archive" }), deadline).await?;
         (archived, ticks) = (archived + report.archived, ticks + 1);
         assert!(millis.load(Ordering::Relaxed) < started + 4_000, "tick {ticks} is in time: {report:?}");
         assert!(report.archived > 0, "tick {ticks} makes progress: {report:?}");
@@ -319,6 +290,5 @@ async fn a_run_stops_before_its_deadline_and_the_next_ones_do_the_rest() -> Resu
         assert_eq!(world.metric("Remaining")?, report.remaining);
     }
     assert!(ticks > 1, "four seconds are not enough for all");
-    assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
-    Ok(())
+    assert_archived(&world, "tenant", &before).await
 }

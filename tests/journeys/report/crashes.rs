@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures::FutureExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 use payments_bank::{Dependencies, Functions};
 use payments_machine::{Call, Fate, Recorder};
 use payments_store::ReportFile;
-use payments_tests::{CrashPoints, Way, World, note_case};
-use serde_json::{Value, json};
+use payments_tests::tables::{item, number, text};
+use payments_tests::{CrashPoints, Way, World, assert_has, note_case};
+use serde_json::json;
 
 use super::faulty_store::FaultyStore;
-use super::settlements::{self, END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
+use super::settlements::{SETTLED_AT, files, invoke, many, measured, published_files, reported_ids, run, unreported};
 
 /// The report's functions, over a recorder and with faults of the report store.
 async fn functions_over(
@@ -36,16 +36,11 @@ const ENDS: [Way; 3] = [
     Way::once(Fate::LoseReply).named("Hiccup"),
 ];
 
-/// The published files and their bytes.
-async fn published(world: &World) -> Result<BTreeMap<String, Vec<u8>>> {
-    Ok(files(world).await?.into_iter().filter(|(name, _)| name.starts_with("reports/")).collect())
-}
-
 /// Asserts that everything is reported once, nothing is left, and published files are unchanged.
 async fn assert_whole(world: &World, all: &[String], before: &BTreeMap<String, Vec<u8>>, when: &str) -> Result<()> {
     assert_eq!(reported_ids(world).await?, all, "{when}");
     assert_eq!(unreported(world).await?, BTreeSet::new(), "{when}");
-    let after = published(world).await?;
+    let after = published_files(world).await?;
     assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)), "what is published stays: {when}");
     let runs: Vec<&str> =
         after.keys().filter_map(|name| name.split_once("-run-")?.1.split_once('.')).map(|(run, _)| run).collect();
@@ -62,15 +57,15 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
     while let Some(point) = points.next_case() {
         // Two commits in one invocation: the first ever, and one that follows another.
         let world = World::with(|environment| environment.max_report_rows = 7).await?;
-        let all = many(&world, "2026-11-20T09:20:00Z", 12, 0).await?;
+        let all = many(&world, SETTLED_AT, 12, 0).await?;
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
         let next_fate = move || point.fate_at(counted.fetch_add(1, Ordering::Relaxed));
         let of_file = next_fate.clone();
         let recorder = Recorder::with_fate(move |_| next_fate());
         let doomed = functions_over(&world, &recorder, move |_, _| of_file()).await?;
-        let answer = invoke(&doomed, "doomed", END_OF_TIME).await;
-        let before = published(&world).await?;
+        let answer = invoke(&doomed, "doomed").await;
+        let before = published_files(&world).await?;
         let is_reached = calls.load(Ordering::Relaxed) > point.call;
         let case = format!("{point:?}, after {answer:?}");
         run(&world).await.with_context(|| case.clone())?;
@@ -90,8 +85,10 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
 /// A step that does not happen, and its consequences.
 struct Stop {
     step: &'static str,
-    call: fn(&Call, usize) -> Fate,
-    file: fn(&str, &Path) -> Fate,
+    /// Whether a call of DynamoDB is lost, by the number of updates of heads before it.
+    call: fn(&Call, usize) -> bool,
+    /// Whether a call of the report store is lost.
+    file: fn(&str, &Path) -> bool,
     /// The numbers of files under `attempts/` and `reports/`.
     files: (usize, usize),
     /// Whether the run is committed, and how many payments have left the index.
@@ -106,68 +103,44 @@ fn is_update(call: &Call, of: &str) -> bool {
 /// The number of payments in these reports.
 const PAYMENTS: usize = 40;
 
+/// A run that does everything.
+const WHOLE: Stop =
+    Stop { step: "", call: |_, _| false, file: |_, _| false, files: (2, 2), committed: true, drained: 0 };
+
 const STOPS: [Stop; 7] = [
     Stop {
         step: "gathered, and not written",
-        call: |_, _| Fate::Pass,
-        file: |operation, _| if operation == "put" { Fate::LoseRequest } else { Fate::Pass },
+        file: |operation, _| operation == "put",
         files: (0, 0),
         committed: false,
-        drained: 0,
+        ..WHOLE
     },
     Stop {
         step: "written, and not committed",
-        call: |call, _| if is_commit(call) { Fate::LoseRequest } else { Fate::Pass },
-        file: |_, _| Fate::Pass,
+        call: |call, _| is_commit(call),
         files: (2, 0),
         committed: false,
-        drained: 0,
+        ..WHOLE
     },
-    Stop {
-        step: "committed, and not published",
-        call: |_, _| Fate::Pass,
-        file: |operation, _| if operation == "publish" { Fate::LoseRequest } else { Fate::Pass },
-        files: (2, 0),
-        committed: true,
-        drained: 0,
-    },
+    Stop { step: "committed, and not published", file: |operation, _| operation == "publish", files: (2, 0), ..WHOLE },
     Stop {
         step: "half published",
-        call: |_, _| Fate::Pass,
-        file: |operation, path| {
-            let csv = path.as_ref().ends_with(".csv.gz");
-            if operation == "publish" && csv { Fate::LoseRequest } else { Fate::Pass }
-        },
+        file: |operation, path| operation == "publish" && path.as_ref().ends_with(".csv.gz"),
         files: (2, 1),
-        committed: true,
-        drained: 0,
+        ..WHOLE
     },
-    Stop {
-        step: "published, and not drained",
-        call: |call, _| if is_update(call, "ACCT#") { Fate::LoseRequest } else { Fate::Pass },
-        file: |_, _| Fate::Pass,
-        files: (2, 2),
-        committed: true,
-        drained: 0,
-    },
+    Stop { step: "published, and not drained", call: |call, _| is_update(call, "ACCT#"), ..WHOLE },
     Stop {
         step: "half drained",
-        call: |call, updates| if is_update(call, "ACCT#") && updates >= 32 { Fate::LoseRequest } else { Fate::Pass },
-        file: |_, _| Fate::Pass,
-        files: (2, 2),
-        committed: true,
+        call: |call, updates| is_update(call, "ACCT#") && updates >= 32,
         drained: 32,
+        ..WHOLE
     },
     Stop {
         step: "drained, and not marked",
-        call: |call, _| {
-            let is_mark = is_update(call, "CHECKPOINT#") && !is_commit(call);
-            if is_mark { Fate::LoseRequest } else { Fate::Pass }
-        },
-        file: |_, _| Fate::Pass,
-        files: (2, 2),
-        committed: true,
+        call: |call, _| is_update(call, "CHECKPOINT#") && !is_commit(call),
         drained: PAYMENTS,
+        ..WHOLE
     },
 ];
 
@@ -176,48 +149,51 @@ pub(crate) fn is_commit(call: &Call) -> bool {
     is_update(call, "CHECKPOINT#report") && call.input()["ConditionExpression"] != "run = :run AND finished = :false"
 }
 
+fn lost_if(is_lost: bool) -> Fate {
+    if is_lost { Fate::LoseRequest } else { Fate::Pass }
+}
+
 /// Runs an invocation that stops at a step.
 async fn stopped(world: &World, stop: &'static Stop) -> Result<()> {
     let updates = AtomicUsize::new(0);
     let recorder = Recorder::with_fate(move |call| {
         let updates = if is_update(call, "ACCT#") { updates.fetch_add(1, Ordering::Relaxed) } else { 0 };
-        (stop.call)(call, updates)
+        lost_if((stop.call)(call, updates))
     });
-    let functions = functions_over(world, &recorder, |operation, path| (stop.file)(operation, path)).await?;
-    let answer = invoke(&functions, "stopped", END_OF_TIME).await;
+    let functions = functions_over(world, &recorder, |operation, path| lost_if((stop.file)(operation, path))).await?;
+    let answer = invoke(&functions, "stopped").await;
     ensure!(answer.as_ref().map_or(true, |answer| answer["moreWaits"] == true), "{}: {answer:?}", stop.step);
     Ok(())
 }
 
-fn stop_at(step: &str) -> Result<&'static Stop> {
-    STOPS.iter().find(|stop| stop.step == step).context("no such step")
+/// A world whose first report stopped at a step, and the ids of its payments.
+async fn stopped_world(stop: &'static Stop) -> Result<(World, Vec<String>)> {
+    let world = World::open().await?;
+    let all = many(&world, SETTLED_AT, PAYMENTS, 0).await?;
+    stopped(&world, stop).await?;
+    Ok((world, all))
+}
+
+async fn stopped_at(step: &str) -> Result<(World, Vec<String>)> {
+    stopped_world(STOPS.iter().find(|stop| stop.step == step).context("no such step")?).await
 }
 
 #[tokio::test]
 async fn the_next_run_completes_one_killed_at_any_step() -> Result<()> {
     for (number, stop) in STOPS.iter().enumerate() {
-        let world = World::open().await?;
-        let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
-        stopped(&world, stop).await?;
-        let under = |files: &BTreeMap<String, Vec<u8>>, folder: &str| {
-            files.keys().filter(|name| name.starts_with(folder)).count()
-        };
+        let (world, all) = stopped_world(stop).await?;
         let left = files(&world).await?;
-        assert_eq!((under(&left, "attempts/"), under(&left, "reports/")), stop.files, "{}", stop.step);
+        let under = |folder: &str| left.keys().filter(|name| name.starts_with(folder)).count();
+        assert_eq!((under("attempts/"), under("reports/")), stop.files, "{}", stop.step);
         assert_eq!(PAYMENTS - unreported(&world).await?.len(), stop.drained, "{}", stop.step);
-        let job = world.store().await.last_report_run().await?;
-        assert_eq!(
-            job.as_ref().map(|run| (run.number, run.finished)),
-            stop.committed.then_some((1, false)),
-            "{}",
-            stop.step
-        );
+        let job = world.store().await.last_report_run().await?.map(|run| (run.number, run.finished));
+        assert_eq!(job, stop.committed.then_some((1, false)), "{}", stop.step);
 
-        let before = published(&world).await?;
-        let answer = run(&world).await?;
-        assert_eq!(answer["reported"], if stop.committed { 0 } else { PAYMENTS }, "{}: {answer}", stop.step);
-        assert_eq!(answer["drained"], PAYMENTS - stop.drained, "{}: {answer}", stop.step);
-        assert_eq!(answer["alreadyDrained"], stop.drained, "{}: {answer}", stop.step);
+        let before = published_files(&world).await?;
+        let reported = if stop.committed { 0 } else { PAYMENTS };
+        let drained = PAYMENTS - stop.drained;
+        let want = json!({ "reported": reported, "drained": drained, "alreadyDrained": stop.drained });
+        assert_has(&run(&world).await?, &want);
         assert_whole(&world, &all, &before, stop.step).await?;
         note_case("report-steps", stop.step, number)?;
     }
@@ -244,8 +220,7 @@ async fn assert_stops(world: &World, file: &str, why: &str) -> Result<()> {
     assert_eq!(files(world).await?, before, "{file}");
     assert_eq!(unreported(world).await?, waiting, "{file}");
     assert!(!committed(world).await?.finished);
-    let measured: Value = serde_json::from_str(&settlements::measured(world)?)?;
-    assert_eq!((&measured["ReportFileAltered"], &measured["Drained"]), (&1.into(), &0.into()), "{measured}");
+    assert_has(&measured(world)?, &json!({ "ReportFileAltered": 1, "Drained": 0 }));
     Ok(())
 }
 
@@ -259,9 +234,7 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
         ("half drained", false),
     ] {
         for damage in ["missing", "shorter", "another"] {
-            let world = World::open().await?;
-            many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
-            stopped(&world, stop_at(step)?).await?;
+            let (world, _) = stopped_at(step).await?;
             let run = committed(&world).await?;
             let file = if is_summary { run.summary } else { run.csv };
             let at = if step == "committed, and not published" { &file.attempt } else { &file.published };
@@ -298,15 +271,10 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
 #[tokio::test]
 async fn a_file_with_another_number_of_rows_stops_the_job_before_anything_is_removed() -> Result<()> {
     for rows in [PAYMENTS + 1, PAYMENTS - 1] {
-        let world = World::open().await?;
-        many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
-        stopped(&world, stop_at("published, and not drained")?).await?;
-        let (client, table) = (world.client().await, &world.environment.tables.payments);
-        let key = serde_dynamo::to_item(json!({ "pk": "CHECKPOINT#report", "sk": "job" }))?;
-        let job = client.get_item().table_name(table).set_key(Some(key)).send().await?;
-        let mut job = job.item.context("no job")?;
-        job.insert("rows".to_owned(), AttributeValue::N(rows.to_string()));
-        world.put_items(table, [job]).await?;
+        let (world, _) = stopped_at("published, and not drained").await?;
+        let job = item([("pk", text("CHECKPOINT#report")), ("sk", text("job"))]);
+        let values = [(":rows", number(rows))];
+        world.update(&job, "SET #rows = :rows", &values).await?;
         drop(world.outside.metrics.take());
         let why = format!("has {PAYMENTS} rows, but {rows} were committed");
         assert_stops(&world, &committed(&world).await?.csv.published, &why).await?;
@@ -315,28 +283,21 @@ async fn a_file_with_another_number_of_rows_stops_the_job_before_anything_is_rem
 }
 
 #[tokio::test]
-async fn a_removed_file_is_published_again_unchanged() -> Result<()> {
-    let world = World::open().await?;
-    let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
-    stopped(&world, stop_at("half drained")?).await?;
-    let before = published(&world).await?;
-    world.outside.reports.delete(&Path::parse(committed(&world).await?.csv.published)?).await?;
-    run(&world).await?;
-    assert_whole(&world, &all, &before, "removed").await?;
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_missing_attempt_does_no_harm_after_publication() -> Result<()> {
-    let world = World::open().await?;
-    let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
-    stopped(&world, stop_at("half drained")?).await?;
-    let (job, before) = (committed(&world).await?, published(&world).await?);
-    for file in [job.csv, job.summary] {
-        world.outside.reports.delete(&attempt_path(&file)?).await?;
+async fn a_removed_file_is_published_again_and_an_attempt_is_needed_no_more() -> Result<()> {
+    for removes_attempts in [false, true] {
+        let (world, all) = stopped_at("half drained").await?;
+        let (job, before) = (committed(&world).await?, published_files(&world).await?);
+        let removed = if removes_attempts {
+            vec![attempt_path(&job.csv)?, attempt_path(&job.summary)?]
+        } else {
+            vec![Path::parse(job.csv.published)?]
+        };
+        for path in removed {
+            world.outside.reports.delete(&path).await?;
+        }
+        run(&world).await?;
+        assert_whole(&world, &all, &before, "removed").await?;
     }
-    run(&world).await?;
-    assert_whole(&world, &all, &before, "without its attempt").await?;
     Ok(())
 }
 
@@ -345,7 +306,7 @@ async fn a_replaced_file_is_neither_overwritten_nor_trusted() -> Result<()> {
     // Just before the report is stored at its place, and after it was checked there.
     for (operation, occurrence) in [("publish", 0), ("get", 3)] {
         let world = World::open().await?;
-        let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
+        let all = many(&world, SETTLED_AT, PAYMENTS, 0).await?;
         let (store, seen) = (Arc::clone(&world.outside.reports), AtomicUsize::new(0));
         let functions = functions_over(&world, &world.recorder, move |called, path| {
             let is_report = path.as_ref().ends_with(".csv.gz") && called == operation;
@@ -357,9 +318,10 @@ async fn a_replaced_file_is_neither_overwritten_nor_trusted() -> Result<()> {
             }
             Fate::Pass
         });
-        let Err(error) = invoke(&functions.await?, "deceived", END_OF_TIME).await else {
+        let Err(error) = invoke(&functions.await?, "deceived").await else {
             anyhow::bail!("it believed what it found at its {operation}")
         };
+        let error = error.to_string();
         assert!(error.contains("reports/") && error.contains("run-000001.csv.gz"), "{error}");
         assert_eq!(unreported(&world).await?.len(), all.len(), "{operation}");
         assert!(files(&world).await?.values().any(|bytes| bytes == b"another's"), "{operation}");

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
-use anyhow::{Context as _, Result, ensure};
-use aws_lambda_events::sqs::SqsEvent;
+use anyhow::{Context as _, Result};
 use chrono::DateTime;
 use flate2::read::GzDecoder;
 use futures::TryStreamExt as _;
@@ -13,109 +12,89 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use payments_bank::Functions;
 use payments_store::Item;
 use payments_tests::World;
+use payments_tests::orders::{entry, failed, order_with, processed};
 use payments_tests::tables::{context, number};
 use serde_json::{Value, json};
 
 /// A deadline that never comes.
-pub(crate) const END_OF_TIME: &str = "2099-12-31T00:00:00Z";
+const END_OF_TIME: &str = "2099-12-31T00:00:00Z";
 
 /// The business day of these tests.
-const TODAY: &str = "2026-11-20";
+pub(super) const TODAY: &str = "2026-11-20";
+
+/// When payments are settled.
+pub(super) const SETTLED_AT: &str = "2026-11-20T09:20:00Z";
 
 /// A payment and its settlement: a transaction id, or a reason.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bill {
-    pub(crate) account: &'static str,
-    pub(crate) payee: &'static str,
-    pub(crate) amount: i64,
-    pub(crate) currency: &'static str,
-    pub(crate) outcome: Result<&'static str, &'static str>,
+pub(super) struct Bill {
+    pub(super) account: &'static str,
+    pub(super) payee: &'static str,
+    pub(super) amount: i64,
+    pub(super) currency: &'static str,
+    pub(super) outcome: Result<&'static str, &'static str>,
 }
 
 /// The request for a payment.
-pub(crate) fn body(bill: &Bill, date: &str) -> Value {
-    json!({
-        "payeeAccountId": bill.payee, "amountMinor": bill.amount, "currency": bill.currency, "scheduledFor": date,
-    })
+pub(super) fn body(bill: &Bill, date: &str) -> Value {
+    let Bill { payee, amount, currency, .. } = bill;
+    order_with(date, json!({ "payeeAccountId": payee, "amountMinor": amount, "currency": currency }))
 }
 
 /// Creates payments, claims them, and settles them at `at`. Returns their sorted ids.
-pub(crate) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<Vec<String>> {
+pub(super) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<Vec<String>> {
     world.set_clock(at)?;
-    let mut results = Vec::new();
+    let (mut ids, mut results) = (Vec::new(), Vec::new());
     for (n, bill) in bills.iter().enumerate() {
-        let id = world.create(bill.account, &format!("{at}-{n}"), &body(bill, TODAY)).await?;
+        let body = body(bill, TODAY);
+        let id = world.create(bill.account, &format!("{at}-{n}"), &body).await?;
         results.push(match bill.outcome {
-            Ok(transaction) => json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency, "payeeAccountId": bill.payee,
-                "status": "PROCESSED", "transactionId": transaction,
-            }),
-            Err(reason) => json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency, "payeeAccountId": bill.payee,
-                "status": "FAILED", "failureCode": "AM04", "failureReason": reason,
-            }),
+            Ok(transaction) => processed(&id, &body, transaction),
+            Err(reason) => failed(&id, &body, "AM04", reason),
         });
+        ids.push(id);
     }
-    world.sweep().await?;
-    settle(world, &results).await?;
-    Ok(sorted(results.iter().map(|result| result["paymentId"].as_str().unwrap_or_default().to_owned())))
+    swept_and_settled(world, ids, &results).await
 }
 
 /// The same for many payments of five payers to seven payees.
-pub(crate) async fn many(world: &World, at: &str, count: usize, tag: usize) -> Result<Vec<String>> {
+pub(super) async fn many(world: &World, at: &str, count: usize, tag: usize) -> Result<Vec<String>> {
     world.set_clock(at)?;
-    let entry = |n: usize| {
-        json!({
-            "accountId": format!("payer-{}", n % 5), "idempotencyKey": format!("{tag}-{n}"), "currency": "GBP",
-            "payeeAccountId": format!("payee-{}", n % 7), "amountMinor": n + 1, "scheduledFor": TODAY,
-        })
-    };
-    let ids = world.create_all((0..count).map(entry)).await?;
+    let order =
+        |n: usize| order_with(TODAY, json!({ "payeeAccountId": format!("payee-{}", n % 7), "amountMinor": n + 1 }));
+    let entries = (0..count).map(|n| entry(&format!("payer-{}", n % 5), format!("{tag}-{n}"), order(n)));
+    let ids = world.create_all(entries).await?;
+    let results = ids.iter().enumerate().map(|(n, id)| processed(id, &order(n), &format!("TX-{id}")));
+    let results: Vec<_> = results.collect();
+    swept_and_settled(world, ids, &results).await
+}
+
+async fn swept_and_settled(world: &World, mut ids: Vec<String>, results: &[Value]) -> Result<Vec<String>> {
     world.sweep().await?;
-    let result = |(n, id): (usize, &String)| {
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": n + 1, "currency": "GBP", "payeeAccountId": format!("payee-{}", n % 7),
-            "status": "PROCESSED", "transactionId": format!("TX-{id}"),
-        })
-    };
-    settle(world, &ids.iter().enumerate().map(result).collect::<Vec<_>>()).await?;
-    Ok(sorted(ids))
-}
-
-fn sorted(ids: impl IntoIterator<Item = String>) -> Vec<String> {
-    ids.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-/// Delivers settlement results.
-pub(crate) async fn settle(world: &World, results: &[Value]) -> Result<()> {
-    for some in results.chunks(10) {
-        let record = |(n, result): (usize, &Value)| json!({ "messageId": n.to_string(), "body": result.to_string() });
-        let records: Vec<Value> = some.iter().enumerate().map(record).collect();
-        let event: SqsEvent = serde_json::from_value(json!({ "Records": records }))?;
-        let mut response = world.functions().settle_batch(event.clone()).await;
-        if !response.batch_item_failures.is_empty() {
-            // The queue delivers failed results again.
-            response = world.functions().settle_batch(event).await;
-        }
-        ensure!(response.batch_item_failures.is_empty(), "{response:?}");
-    }
+    world.settle(results).await?;
     drop(world.outside.metrics.take());
-    Ok(())
+    ids.sort();
+    Ok(ids)
 }
 
-/// Invokes the report. Returns an error as text.
-pub(crate) async fn invoke(functions: &Functions, request_id: &str, deadline: &str) -> Result<Value, String> {
-    let deadline = DateTime::parse_from_rfc3339(deadline).map_err(|error| error.to_string())?.timestamp_millis();
+/// Invokes the report.
+pub(super) async fn invoke(functions: &Functions, request_id: &str) -> Result<Value> {
+    invoke_until(functions, request_id, END_OF_TIME).await
+}
+
+/// Invokes the report, which has time until a deadline.
+pub(super) async fn invoke_until(functions: &Functions, request_id: &str, deadline: &str) -> Result<Value> {
+    let deadline = DateTime::parse_from_rfc3339(deadline)?.timestamp_millis();
     let mut context = context(deadline.unsigned_abs());
     request_id.clone_into(&mut context.request_id);
     let request = report::Request { action: report::Action::Report };
     let report = functions.report.handle(LambdaEvent::new(request, context)).await;
-    serde_json::to_value(report.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
+    Ok(serde_json::to_value(report.map_err(anyhow::Error::from_boxed)?)?)
 }
 
 /// Invokes the report without faults.
 pub(crate) async fn run(world: &World) -> Result<Value> {
-    invoke(world.functions(), "a-good-day", END_OF_TIME).await.map_err(anyhow::Error::msg)
+    invoke(world.functions(), "a-good-day").await
 }
 
 /// All stored files by their names.
@@ -129,34 +108,42 @@ pub(crate) async fn files(world: &World) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// The published settlements by file, ordered by name.
-pub(crate) async fn published(world: &World) -> Result<Vec<(String, String)>> {
-    let files = files(world).await?.into_iter();
-    let csv = files.filter(|(name, _)| name.starts_with("reports/") && name.ends_with(".csv.gz"));
-    let mut csv: Vec<_> = csv.map(|(name, bytes)| Ok((name, unzipped(&bytes)?))).collect::<Result<_>>()?;
-    // Runs' numbers follow in the name if the spans are equal.
-    csv.sort();
-    Ok(csv)
+/// The published files and their bytes.
+pub(super) async fn published_files(world: &World) -> Result<BTreeMap<String, Vec<u8>>> {
+    Ok(files(world).await?.into_iter().filter(|(name, _)| name.starts_with("reports/")).collect())
+}
+
+/// The published settlements, a text for each file, in the order of the files' names.
+pub(crate) async fn published(world: &World) -> Result<Vec<String>> {
+    let files = published_files(world).await?.into_iter();
+    files.filter(|(name, _)| name.ends_with(".csv.gz")).map(|(_, bytes)| unzipped(&bytes)).collect()
 }
 
 /// Decompresses a file.
-pub(crate) fn unzipped(bytes: &[u8]) -> Result<String> {
+pub(super) fn unzipped(bytes: &[u8]) -> Result<String> {
     let mut text = String::new();
     GzDecoder::new(bytes).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// The payment ids of a report.
-pub(crate) fn rows(csv: &str) -> Result<Vec<String>> {
-    csv::Reader::from_reader(csv.as_bytes()).records().map(|row| Ok(row?[0].to_owned())).collect()
+/// A column of a report.
+pub(super) fn column(csv: &str, place: usize) -> Result<Vec<String>> {
+    csv::Reader::from_reader(csv.as_bytes()).records().map(|row| Ok(row?[place].to_owned())).collect()
+}
+
+/// The payment ids of each report, sorted.
+pub(super) async fn ids_by_report(world: &World) -> Result<Vec<Vec<String>>> {
+    let sorted = |csv: &String| {
+        let mut ids = column(csv, 0)?;
+        ids.sort();
+        Ok(ids)
+    };
+    published(world).await?.iter().map(sorted).collect()
 }
 
 /// The payment ids of all reports, sorted, with duplicates.
-pub(crate) async fn reported_ids(world: &World) -> Result<Vec<String>> {
-    let mut ids = Vec::new();
-    for (_, csv) in published(world).await? {
-        ids.extend(rows(&csv)?);
-    }
+pub(super) async fn reported_ids(world: &World) -> Result<Vec<String>> {
+    let mut ids = ids_by_report(world).await?.concat();
     ids.sort();
     Ok(ids)
 }
@@ -178,28 +165,11 @@ pub(crate) async fn unreported(world: &World) -> Result<BTreeSet<String>> {
     Ok(ids)
 }
 
-/// The heads of the payers of [`many`], without one attribute.
-pub(crate) async fn heads_without(world: &World, attribute: &str) -> Result<Vec<Item>> {
-    let mut heads = Vec::new();
-    for payer in 0..5 {
-        heads.extend(world.heads(&format!("payer-{payer}")).await?);
-    }
-    heads.iter_mut().for_each(|head| drop(head.remove(attribute)));
-    Ok(heads)
-}
-
-/// Makes an account's first head unreadable.
-pub(crate) async fn damage(world: &World, account: &str) -> Result<()> {
-    let mut head = world.heads(account).await?.into_iter().next().context("a head")?;
-    head.insert("version".to_owned(), number(7));
-    world.put_items(&world.environment.tables.payments, [head]).await
-}
-
 /// The only line of metrics since the last time, without its time.
-pub(crate) fn measured(world: &World) -> Result<String> {
+pub(super) fn measured(world: &World) -> Result<Value> {
     let lines = world.outside.metrics.take();
     let [line] = lines.as_slice() else { anyhow::bail!("{} lines of metrics", lines.len()) };
     let mut line: Value = serde_json::from_str(line)?;
     line.as_object_mut().context("an object")?.remove("_aws");
-    Ok(line.to_string())
+    Ok(line)
 }

@@ -182,7 +182,7 @@ impl Bank {
                 })
             }
         };
-        settlements::settle(&self.world, &results.iter().map(result).collect::<Vec<_>>()).await
+        self.world.settle(&results.iter().map(result).collect::<Vec<_>>()).await
     }
 
     /// Counts and logs what happened.

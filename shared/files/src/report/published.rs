@@ -3,12 +3,11 @@
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
-use payments_files::FileKind;
 use payments_store::{ReportFile, ReportRun};
 use sha2::{Digest as _, Sha256};
 
-use crate::rows::{ReportedRow, RowReader};
-use crate::upload::hexadecimal;
+use crate::kind::FileKind;
+use crate::report::rows::{ReportedRow, RowReader};
 
 /// The ending of a report's name.
 const ENDING: &str = FileKind::Report.ending();
@@ -49,7 +48,7 @@ impl PublishedReport {
         let mut text = Vec::new();
         let unpacked = GzDecoder::new(report).take(MAX_TEXT_BYTES).read_to_end(&mut text);
         unpacked.map_err(|_| "cannot be unpacked")?;
-        let (mut reader, mut rows, mut text) = (RowReader::new(), Vec::new(), text.as_slice());
+        let (mut reader, mut rows, mut text) = (RowReader::default(), Vec::new(), text.as_slice());
         while let Some(row) = reader.read(&mut text)? {
             rows.push(row);
         }
@@ -77,6 +76,11 @@ impl PublishedReport {
     }
 }
 
+/// Formats bytes as lower-case hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -85,7 +89,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::*;
-    use crate::rows::COLUMNS;
+    use crate::report::rows::COLUMNS;
 
     const NAME: &str = "reports/2026-11-20T010203Z--2026-11-20T010203Z-run-000042.csv.gz";
     const ROW: &str = "626e8292-8e84-575a-b684-0af73927405b,payer,payee,1,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,T-1,,,2026-11-20T01:02:03Z,\r\n";

@@ -5,7 +5,7 @@ use payments_model::{BusinessDate, DuePayment, Failure, Head, Reference, Transac
 use payments_store::UnreportedSort;
 
 /// The columns, in order.
-pub(crate) const COLUMNS: [&str; 13] = [
+pub const COLUMNS: [&str; 13] = [
     "paymentId",
     "accountId",
     "payeeAccountId",
@@ -39,14 +39,16 @@ const FIELDS: usize = COLUMNS.len() + 1;
 
 /// A settled payment that is not reported yet.
 #[derive(Debug, Clone)]
-pub(crate) struct Settlement {
-    pub(crate) head: Head,
-    pub(crate) settled_at: UtcSecond,
+pub struct SettledHead {
+    /// Its head.
+    pub head: Head,
+    /// When it was settled.
+    pub settled_at: UtcSecond,
 }
 
-impl Settlement {
-    /// Returns the settlement if the head is still unreported under the index entry's key.
-    pub(crate) fn verified(head: Head, unreported: &UnreportedSort) -> Option<Self> {
+impl SettledHead {
+    /// Returns the payment if its head is still unreported under the index entry's key.
+    pub fn verified(head: Head, unreported: &UnreportedSort) -> Option<Self> {
         let settled_at = head.settled_at().filter(|_| head.unreported)?;
         let key = UnreportedSort { settled_at, payment_id: head.payment_id };
         (key == *unreported).then_some(Self { head, settled_at })
@@ -73,7 +75,10 @@ impl Settlement {
 }
 
 /// Writes settlements as CSV, optionally with the header.
-pub(crate) fn csv_of(settlements: &[Settlement], with_header: bool) -> std::io::Result<Vec<u8>> {
+///
+/// # Errors
+/// None that is known: memory takes all bytes.
+pub fn csv_of(settlements: &[SettledHead], with_header: bool) -> std::io::Result<Vec<u8>> {
     let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     if with_header {
         csv.write_record(COLUMNS)?;
@@ -97,7 +102,7 @@ pub struct ReportedRow {
 
 /// Reads rows from a file in pieces, which may end anywhere.
 #[derive(Debug)]
-pub(crate) struct RowReader {
+pub struct RowReader {
     csv: csv_core::Reader,
     /// The current row, and where its fields end.
     row: Box<[u8; ROOM]>,
@@ -109,9 +114,9 @@ pub(crate) struct RowReader {
     header_seen: bool,
 }
 
-impl RowReader {
+impl Default for RowReader {
     /// Creates a reader at the start of a file.
-    pub(crate) fn new() -> Self {
+    fn default() -> Self {
         Self {
             csv: csv_core::Reader::new(),
             row: Box::new([0; ROOM]),
@@ -122,9 +127,14 @@ impl RowReader {
             header_seen: false,
         }
     }
+}
 
+impl RowReader {
     /// Reads the next row and removes it from `input`. Returns `None` if the piece ends before the row does.
-    pub(crate) fn read(&mut self, input: &mut &[u8]) -> Result<Option<ReportedRow>, &'static str> {
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    pub fn read(&mut self, input: &mut &[u8]) -> Result<Option<ReportedRow>, &'static str> {
         // To `csv_core`, an empty input is the end of the file.
         while !input.is_empty() {
             let (result, used, written, ended) =
@@ -151,7 +161,7 @@ impl RowReader {
     }
 
     /// Whether the file may end here: after the header, and not within a row.
-    pub(crate) fn is_between_rows(&self) -> bool {
+    pub fn is_between_rows(&self) -> bool {
         self.header_seen && !self.is_within
     }
 
@@ -194,7 +204,7 @@ mod tests {
         let beside = format!("{long},\"{},\"", "R".repeat(34));
         let text = format!("{}\r\n{long},\r\n{beside}\r\n", COLUMNS.join(","));
         for piece in 1..=text.len() {
-            let (mut reader, mut rows) = (RowReader::new(), Vec::new());
+            let (mut reader, mut rows) = (RowReader::default(), Vec::new());
             for mut input in text.as_bytes().chunks(piece) {
                 while let Some(row) = reader.read(&mut input).unwrap() {
                     rows.push(row);
@@ -224,9 +234,9 @@ mod tests {
             "a,b,c,d,e,f,g,h,i,j,k,l".to_owned(),
         ] {
             let text = format!("{header}\r\n{row}\r\n");
-            assert!(RowReader::new().read(&mut text.as_bytes()).is_err(), "{row}");
+            assert!(RowReader::default().read(&mut text.as_bytes()).is_err(), "{row}");
         }
-        let mut reader = RowReader::new();
+        let mut reader = RowReader::default();
         assert_eq!(reader.read(&mut format!("{header}\r\n626e").as_bytes()), Ok(None));
         assert!(!reader.is_between_rows());
     }

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use payments_local::System;
 use scheduled_payments::{Bank, BoxError, EndpointOrder, Error, Transport};
 
-use crate::local::{exchange, fixed_clock, options};
+use crate::laptop::gateway::{exchange, fixed_clock, options};
 
 /// HTTP without TLS: the client's own needs crates that `cargo local` does not build.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use payments_local::{Options, System};
 
-use crate::local::{exchange, fixed_clock, options};
+use crate::laptop::gateway::{exchange, fixed_clock, options};
 
 fn call(operation: &str, headers: &str, body: &str) -> String {
     let length = body.len();

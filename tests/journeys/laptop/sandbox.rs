@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::local::{exchange, fixed_clock, options};
+use crate::laptop::gateway::{exchange, fixed_clock, options};
 
 /// Sends a request and returns the status and the JSON of the answer.
 async fn ask(api: &str, method: &str, path: &str, headers: &str, body: &str) -> Result<(u16, Value)> {

@@ -8,8 +8,8 @@ use payments_local::System;
 use payments_model::PaymentId;
 use serde_json::{Value, json};
 
-use super::get;
-use crate::local::{exchange, fixed_clock, options};
+use super::description::get;
+use crate::laptop::gateway::{exchange, fixed_clock, options};
 
 /// The description as it is written.
 const WRITTEN: &str = include_str!("../../../openapi.yaml");

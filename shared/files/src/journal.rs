@@ -6,9 +6,10 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use object_store::path::Path;
-use payments_files::FileKind;
 use payments_store::{LogPosition, MAX_SEGMENT_BYTES};
 use serde::{Deserialize, Serialize};
+
+use crate::kind::FileKind;
 
 /// The bytes of events after which a file is full. It ends with a segment, so it may have a segment more.
 pub const MAX_OBJECT_BYTES: usize = 5 * 1024 * 1024;

@@ -1,7 +1,5 @@
 //! The API's description as `cargo local` serves it: to everybody, with all that its page loads.
 
-mod examples;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -15,7 +13,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::local::{exchange, fixed_clock, options};
+use crate::laptop::gateway::{exchange, fixed_clock, options};
 
 /// The attributes by which a page loads something.
 const LOADS: [&str; 2] = ["src=\"", "href=\""];

@@ -1,0 +1,8 @@
+//! Requests of every form: the order of their faults, their characters and sizes, and how a failing DynamoDB answers.
+
+mod bodies;
+mod characters;
+mod docs;
+mod extremes;
+mod faults;
+mod queries;

@@ -1,0 +1,6 @@
+//! Lists and counts: of an account, of a date, and what they leave out.
+
+mod account;
+mod counts;
+mod date;
+mod unreadable;
