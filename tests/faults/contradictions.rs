@@ -29,7 +29,7 @@ async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settle
     for stage in [Stage::UnderWay, Stage::Finished] {
         drop(fixture.metrics.take());
         for result in &wrong {
-            fixture.send_result(&result)?;
+            fixture.send_result(result)?;
         }
         fixture.settle_all().await?;
         fixture.time.pass(RESULT_VISIBILITY);

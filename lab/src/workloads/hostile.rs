@@ -26,7 +26,10 @@ pub(crate) async fn run(bank: Arc<Bank>, end: DateTime<Utc>) {
             // Something else is wrong, too.
             429 | 500.. => None,
             400.. => Some(()),
-            _ => Some(bank.complain(format!("{request:?} was answered {status}"))),
+            _ => {
+                bank.complain(format!("{request:?} was answered {status}"));
+                Some(())
+            }
         };
         asked(&bank, &request, answered).await;
     }

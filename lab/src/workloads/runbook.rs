@@ -74,8 +74,11 @@ static PLAIN: [(&str, Action); 15] = [
     ("redate", Action::Redate),
 ];
 
+/// Makes an action of a resource.
+type OfResource = fn(String) -> Action;
+
 /// The actions of a resource, by their names.
-static OF_RESOURCES: [(&str, fn(String) -> Action); 6] = [
+static OF_RESOURCES: [(&str, OfResource); 6] = [
     ("enable-mapping", Action::EnableMapping),
     ("resume-schedule", Action::ResumeSchedule),
     ("move-back", Action::MoveBack),
