@@ -6,6 +6,7 @@
 mod amended;
 pub(crate) mod amended_events;
 mod both_tables;
+pub mod calls;
 pub(crate) mod cancels;
 mod conditions;
 pub mod consumer;
@@ -25,6 +26,5 @@ pub use both_tables::as_in_history;
 pub use conditions::check_write;
 pub use legal_changes::check_change;
 pub use no_payment_twice_or_lost::check_heads;
-pub(crate) use one_content::check_batch;
 pub use one_content::{Pending, check_request};
 pub use one_settlement::{check_over, check_settlement};

@@ -25,12 +25,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use payments_bank::{Dependencies, Functions};
 use payments_machine::client::Client;
 use payments_machine::environment::CALENDARS;
-use payments_machine::interceptor::client_over;
 use payments_machine::invocation::context;
+use payments_machine::layers::client_over;
 use payments_machine::payload::DataKind;
 use payments_machine::transaction_service::TransactionServiceSettings;
 use payments_machine::triggers::{Tick, Triggers};
-use payments_machine::{EngineChoice, Queues, SimulatedTime, Stack};
+use payments_machine::{EngineChoice, Queues, Stack, Time};
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
 
@@ -92,7 +92,7 @@ pub struct Settings {
 /// The system, its clients and its clock.
 struct Simulation {
     stack: Stack,
-    time: SimulatedTime,
+    time: Time,
     recorders: Recorders,
     triggers: Triggers,
     client: Client,
@@ -175,7 +175,7 @@ pub async fn run_watched(
 impl Simulation {
     /// Starts the system. Each function that writes has a recorder of its own, so the write units of each phase are known.
     async fn start(script: &Script, seed: u64, reports: &Path) -> Result<Self> {
-        let time = SimulatedTime::at(script.instant(FEED_BEGINS).as_chrono());
+        let time = Time::at(script.instant(FEED_BEGINS).as_chrono());
         let stack = Stack::on(EngineChoice::Memory)
             .environment(|environment| {
                 (environment.claims_per_second, environment.moves_per_second) = (0, 0);
@@ -220,7 +220,7 @@ impl Simulation {
                 break;
             }
             let now = script.instant(minute);
-            self.time.pass_to(now.as_chrono());
+            self.time.move_to(now.as_chrono());
             let started = Instant::now();
             let orders = |numbers: Vec<u64>| numbers.into_iter().map(|number| script.order(number));
             if let Some(numbers) = feed.remove(&minute) {
@@ -252,7 +252,7 @@ impl Simulation {
         if settled {
             for minute in EXPIRED..=EXPIRED + LAST_MINUTES {
                 let now = script.instant(minute);
-                self.time.pass_to(now.as_chrono());
+                self.time.move_to(now.as_chrono());
                 totals.add(self.triggers.tick(now.as_chrono()).await, now);
                 totals.units += self.recorders.take();
             }

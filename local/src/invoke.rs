@@ -1,4 +1,4 @@
-//! Invoking a function by hand, as Lambda's API does it, so that the runbook can be tried on one machine.
+//! Invokes a function by hand, as Lambda's API does: docs/commands.sh uses it to train operators on one machine.
 //!
 //! It needs no token, also where the bank's API does: on AWS, too, it is another API with other rights.
 
@@ -63,7 +63,7 @@ pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, bod
     }
 }
 
-/// Whether a name is a function's: its own, or its logical id in the template, as the runbook has it.
+/// Whether a name is a function's: its own, or its logical id in the template, as docs/commands.sh has it.
 fn is_called(function: Function, name: &str) -> bool {
     let id = name.strip_suffix("Function").map(str::to_ascii_lowercase);
     function.as_str() == name || id.is_some_and(|id| id == function.as_str().replace('-', ""))

@@ -9,7 +9,7 @@ use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
     AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
-    Status,
+    Status, UtcSecond,
 };
 use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
 use serde::de::DeserializeOwned;
@@ -20,7 +20,7 @@ use crate::environment::Environment;
 use crate::event::{DEVELOPMENT_CLIENT, all_scopes};
 use crate::invocation::context;
 use crate::stack::{EngineChoice, Stack};
-use crate::time::SimulatedTime;
+use crate::time::Time;
 
 /// How long an invocation may take, unless its test says otherwise.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(15);
@@ -32,15 +32,41 @@ pub struct Given {
     pub stack: Stack,
     /// Its tables.
     pub store: Store,
-    time: SimulatedTime,
+    time: Time,
+}
+
+/// Returns the details of a payment of 5.00 GBP from `tenant` to `landlord` for this date, which a bank in London accepts at `now`.
+pub fn details(key: &str, date: &str, now: UtcSecond) -> Result<Details> {
+    accept(key, date, ("Europe/London", 10), now, |_| {})
+}
+
+fn accept(
+    key: &str,
+    date: &str,
+    (zone, shards): (&str, u16),
+    now: UtcSecond,
+    change: impl FnOnce(&mut Instruction),
+) -> Result<Details> {
+    let account: AccountId = "tenant".parse()?;
+    let payment_id = PaymentId::derive(&account, &key.parse()?);
+    let mut instruction = Instruction {
+        account,
+        payee: "landlord".parse()?,
+        money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
+        scheduled_for: ScheduledFor::Date(date.parse()?),
+        date_rule: None,
+        reference: None,
+        data: None,
+    };
+    change(&mut instruction);
+    Ok(Details::accept(payment_id, instruction, zone.parse()?, shards.to_string().parse()?, now, Actor::client("test")))
 }
 
 impl Given {
     /// Starts a machine at this time, with a changed environment.
     pub async fn at(now: &str, change: impl FnOnce(&mut Environment)) -> Result<Self> {
-        let time = SimulatedTime::at(now.parse()?);
-        let clock = time.clock_in_seconds();
-        let stack = Stack::on(EngineChoice::Unserved).clock(&clock).environment(change).start().await?;
+        let time = Time::at(now.parse()?).in_seconds();
+        let stack = Stack::on(EngineChoice::Unserved).clock(&time.clock()).environment(change).start().await?;
         Ok(Self { store: stack.store(stack.client()), stack, time })
     }
 
@@ -71,21 +97,8 @@ impl Given {
 
     /// Creates such a payment with another content.
     pub async fn scheduled_as(&self, key: &str, date: &str, change: impl FnOnce(&mut Instruction)) -> Result<Details> {
-        let (account, now): (AccountId, _) = ("tenant".parse()?, self.stack.clock.now());
-        let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
-        let payment_id = PaymentId::derive(&account, &key.parse()?);
-        let mut instruction = Instruction {
-            account,
-            payee: "landlord".parse()?,
-            money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
-            scheduled_for: ScheduledFor::Date(date.parse()?),
-            date_rule: None,
-            reference: None,
-            data: None,
-        };
-        change(&mut instruction);
-        let shards = self.stack.environment.shards.to_string().parse()?;
-        let details = Details::accept(payment_id, instruction, zone, shards, now, Actor::client("test"));
+        let Environment { time_zone, shards, .. } = &self.stack.environment;
+        let details = accept(key, date, (time_zone, *shards), self.stack.clock.now(), change)?;
         ensure!(self.store.put_details(&details).await? == PutDetails::Created, "{key} was used before");
         ensure!(self.store.put_head(&Head::scheduled(&details)).await? == PutHead::Created, "{key} was used before");
         Ok(details)

@@ -16,20 +16,19 @@ use payments_bank::{Dependencies, Functions};
 use payments_boot::Metrics;
 use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping};
 use payments_lab::facts::intent::{Amendment, Intent};
-use payments_lab::world::requests::queue_over;
 use payments_machine::invocation::context;
 use payments_machine::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_machine::triggers::{aggregator_settings, dispatch_settings};
-use payments_machine::{Environment, Function, Handlers as _, Queues, SimulatedTime};
+use payments_machine::{Environment, Function, Handlers as _, Queues, Time};
 use payments_model::PaymentId;
 use payments_queue::Queue;
+use payments_sqs::SqsQueue;
 use payments_store::{Store, TableNames};
 use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::{Value, json};
 
 use crate::fault_injector::FaultInjector;
-use crate::staleness::Staleness;
 use crate::transaction_service;
 
 /// When every test begins: a Friday morning in winter, when London's clocks show UTC.
@@ -49,7 +48,7 @@ pub(crate) struct Fixture {
     pub(crate) world: World,
     /// A client without faults, to look at the tables and to damage them.
     pub(crate) client: Client,
-    pub(crate) time: SimulatedTime,
+    pub(crate) time: Time,
     pub(crate) faults: FaultInjector,
     pub(crate) metrics: Metrics,
     pub(crate) requests: Queue,
@@ -87,12 +86,11 @@ impl Fixture {
     }
 
     async fn of(world: World, shards: u16) -> Result<Self> {
-        let time = SimulatedTime::at(MORNING.parse()?);
+        let time = Time::at(MORNING.parse()?);
         let stream = stream_of(&world).await?;
-        let staleness = Staleness::of(stream.clone(), world.environment.tables.clone(), time.clone()).await?;
         let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::empty();
         let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
-        let faults = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
+        let faults = FaultInjector::new(&world, &time, &requests)?;
         let metrics = Metrics::captured();
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
         let environment = Environment { shards, ..world.environment.clone() };
@@ -341,28 +339,31 @@ pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
 }
 
 /// What functions work with over the injector: the SDKs with their retries, but without their pauses.
-async fn dependencies(
-    world: &World,
-    faults: &FaultInjector,
-    time: &SimulatedTime,
-    metrics: &Metrics,
-) -> (Client, Dependencies) {
+async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
     let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
     let config = world.client().await.config().to_builder();
     let config = config
-        .http_client(faults.interceptor())
+        .http_client(faults.layers())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries.clone())
         .retry_partition(RetryPartition::new(format!("fixture-{quota}")))
         .build();
-    let requests = queue_over(faults.interceptor(), format!("fixture-sqs-{quota}"), |config| {
-        config.timeout_config(TimeoutConfig::disabled()).retry_config(retries)
-    });
+    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
+    let sqs = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("local"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
+        .http_client(faults.layers())
+        .timeout_config(TimeoutConfig::disabled())
+        .retry_config(retries)
+        .retry_partition(RetryPartition::new(format!("fixture-sqs-{quota}")))
+        .build();
+    let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
     let client = Client::from_conf(config);
     let dependencies = Dependencies {
-        requests: Arc::new(requests),
+        requests: Arc::new(SqsQueue { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url }),
         clock: time.clock(),
         metrics: metrics.clone(),
         ..world.dependencies(client.clone())

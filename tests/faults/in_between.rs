@@ -6,10 +6,10 @@
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use daily_due_sweeper::Action;
-use payments_lab::facts::attributes::text;
 use payments_lab::facts::intent::Intent;
 use payments_lab::facts::results::processed;
 use payments_machine::Fate;
+use payments_machine::layers::attributes::text;
 use payments_tests::Ask;
 
 use crate::fault_plan::of_calls;

@@ -6,7 +6,7 @@
 use anyhow::Result;
 use fastrand::Rng;
 use payments_lab::facts::results::{failed, of_settlement};
-use payments_machine::SimulatedTime;
+use payments_machine::Time;
 use payments_model::{Failure, Settlement};
 use payments_queue::Queue;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub(crate) fn batch_of(results: &[Value]) -> Value {
 }
 
 /// Receives all requests.
-pub(crate) fn read_requests(requests: &Queue, time: &SimulatedTime) -> Result<Vec<Value>> {
+pub(crate) fn read_requests(requests: &Queue, time: &Time) -> Result<Vec<Value>> {
     let mut read = Vec::new();
     loop {
         let received = requests.receive(10, time.now());
@@ -56,12 +56,7 @@ pub(crate) fn read_requests(requests: &Queue, time: &SimulatedTime) -> Result<Ve
 }
 
 /// Sends the results of requests: each once and in order, or some twice and in a random order.
-pub(crate) fn send_results(
-    requests: &[Value],
-    results: &Queue,
-    time: &SimulatedTime,
-    random: Option<&mut Rng>,
-) -> Result<()> {
+pub(crate) fn send_results(requests: &[Value], results: &Queue, time: &Time, random: Option<&mut Rng>) -> Result<()> {
     let mut sent: Vec<Value> = requests.iter().map(result_of).collect();
     if let Some(random) = random {
         let again: Vec<Value> = sent.iter().filter(|_| random.bool()).cloned().collect();

@@ -16,7 +16,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("functions", &["shared"]),
     ("machine", &["machine", "shared", "clients"]),
     ("restore", &["shared"]),
-    ("bank", &["functions", "machine", "shared"]),
+    ("bank", &["functions", "machine", "shared", "clients"]),
     ("lab", &["bank", "machine", "restore", "functions", "shared", "tools"]),
     ("local", &["bank", "machine", "shared", "clients"]),
 ];

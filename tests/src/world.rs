@@ -9,13 +9,13 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStore;
 use payments_bank::{Dependencies, Functions, OneMachine};
 use payments_boot::{Lookup, Metrics};
 use payments_delivery::DynamoDbStream;
 use payments_http::routes::CONSOLE_ROUTES;
-use payments_machine::{EngineChoice, Environment, Handlers as _, Recorder, SimulatedTime, Stack, event};
+use payments_machine::{Direct, EngineChoice, Environment, Handlers as _, Recorder, Stack, Time, event};
 use payments_model::UtcSecond;
 use payments_queue::Queue;
 use payments_store::{Item, Store};
@@ -56,7 +56,7 @@ pub struct World {
     stack: Stack,
     /// The functions' environment.
     pub environment: Environment,
-    time: SimulatedTime,
+    time: Time,
     /// The recorder of the functions' calls.
     pub recorder: Recorder,
     /// What surrounds the functions.
@@ -80,18 +80,17 @@ impl World {
         let (process, number) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
         let access_key = format!("world{process}x{number}");
         let database = endpoint.clone().map(|endpoint| Database { endpoint, access_key });
-        let time = SimulatedTime::at(DateTime::UNIX_EPOCH);
-        let stack =
-            Stack::on(EngineChoice::of(endpoint, None)).clock(&time.clock_in_seconds()).environment(|environment| {
-                if let Some(database) = &database {
-                    environment.tables.payments = format!("payments-{process}-{number}");
-                    environment.tables.history = format!("payment-history-{process}-{number}");
-                    environment.tables.log = format!("payments-log-{process}-{number}");
-                    environment.access_key.clone_from(&database.access_key);
-                }
-                environment.machine_clients = [&environment.machine_clients, MACHINES].join(",");
-                change(environment);
-            });
+        let time = Time::at(parsed(MORNING)?).in_seconds();
+        let stack = Stack::on(EngineChoice::of(endpoint, None)).clock(&time.clock()).environment(|environment| {
+            if let Some(database) = &database {
+                environment.tables.payments = format!("payments-{process}-{number}");
+                environment.tables.history = format!("payment-history-{process}-{number}");
+                environment.tables.log = format!("payments-log-{process}-{number}");
+                environment.access_key.clone_from(&database.access_key);
+            }
+            environment.machine_clients = [&environment.machine_clients, MACHINES].join(",");
+            change(environment);
+        });
         let stack = stack.start().await?;
         let recorder = stack.recorder();
         let functions = with_roles(&stack, &client(&stack.environment, &recorder).await)?;
@@ -99,9 +98,7 @@ impl World {
         let (metrics, reports) = (stack.metrics.clone(), Arc::clone(&stack.reports));
         let outside = Outside { requests, metrics, reports, operations: OneMachine::on(&stack) };
         let environment = stack.environment.clone();
-        let world = Self { stack, environment, time, recorder, outside, functions, _database: database };
-        world.set_clock(MORNING)?;
-        Ok(world)
+        Ok(Self { stack, environment, time, recorder, outside, functions, _database: database })
     }
 
     /// The functions over another recorder, as in another Lambda sandbox.
@@ -176,14 +173,14 @@ impl World {
 
     /// Sets the clock.
     pub fn set_clock(&self, instant: &str) -> Result<()> {
-        self.time.set(instant.parse().with_context(|| instant.to_owned())?);
+        self.time.set(parsed(instant)?);
         Ok(())
     }
 
     /// Returns what lets time pass, for what does not have the world.
     pub fn passing(&self) -> impl Fn(TimeDelta) + Send + Sync + 'static {
-        let passing = self.time.clone();
-        move |time| passing.pass(time)
+        let time = self.time.clone();
+        move |passed| time.pass(passed)
     }
 
     /// Sends a request to its function, as an API Gateway event.
@@ -224,10 +221,19 @@ impl World {
         Ok(reply)
     }
 
+    /// The embedded engine, if the world is on it.
+    pub fn engine(&self) -> Option<&Direct> {
+        self.stack.direct()
+    }
+
     /// The functions.
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
+}
+
+fn parsed(instant: &str) -> Result<DateTime<Utc>> {
+    instant.parse().with_context(|| instant.to_owned())
 }
 
 /// The functions, each with its role of the template.

@@ -16,7 +16,7 @@ use payments_http::routes::CONSOLE_ROUTES;
 use payments_machine::client::{Reply, Request};
 use payments_machine::event::{DEVELOPMENT_CLIENT, all_scopes, jwt};
 use payments_machine::given::Given;
-use payments_machine::interceptor::client_over;
+use payments_machine::layers::client_over;
 use payments_machine::{Environment, Recorder};
 use payments_model::{ScheduledFor, Settlement};
 use serde_json::{Value, json};

@@ -157,9 +157,8 @@ mod tests {
     use object_store::memory::InMemory;
     use payments_boot::{Clock, Deadline};
     use payments_files::RowReader;
-    use payments_model::{
-        AccountId, Actor, Failure, Head, MAX_AMOUNT_MINOR, Money, PaymentId, ShardCount, State, Status, TrailEntry,
-    };
+    use payments_machine::given::details;
+    use payments_model::{Actor, Failure, Head, MAX_AMOUNT_MINOR, Money, PaymentId, State, Status, TrailEntry};
 
     use super::*;
 
@@ -170,31 +169,20 @@ mod tests {
 
     /// The nth settlement, of bytes that hardly compress.
     fn settlement(n: usize) -> SettledHead {
-        let account: AccountId = "payer".parse().unwrap();
-        let id = |of: String| PaymentId::derive(&account, &of.parse().unwrap());
-        let reason: String = (0..7).map(|part| id(format!("{n}-{part}")).to_string()).collect();
-        let (payment_id, settled_at): (_, UtcSecond) = (id(n.to_string()), "2026-11-20T09:20:00Z".parse().unwrap());
+        let settled_at: UtcSecond = "2026-11-20T09:20:00Z".parse().unwrap();
+        let scheduled = Head::scheduled(&details(&n.to_string(), "2026-11-20", settled_at).unwrap());
+        let id = |part| PaymentId::derive(&scheduled.account, &format!("{n}-{part}").parse().unwrap());
+        let reason: String = (0..7).map(|part| id(part).to_string()).collect();
         let by = Actor::client("the test");
         let entry = |status| TrailEntry { status, at: settled_at, by: by.clone() };
         let head = Head {
-            payment_id,
-            account: account.clone(),
-            payee: "payee".parse().unwrap(),
-            money: Money { amount: MAX_AMOUNT_MINOR.try_into().unwrap(), currency: "GBP".parse().unwrap() },
-            scheduled_for: "2026-11-20".parse().unwrap(),
-            reference: None,
-            slot_at: "2026-11-20T00:00:00Z".parse().unwrap(),
-            due_at: "2026-11-20T00:00:00Z".parse().unwrap(),
-            due_date: "2026-11-20".parse().unwrap(),
-            shard: payment_id.shard("10".parse::<ShardCount>().unwrap()),
+            money: Money { amount: MAX_AMOUNT_MINOR.try_into().unwrap(), ..scheduled.money },
             state: State::Failed(Failure::new(None, &reason)),
             version: 3,
-            amendment: None,
-            amended: None,
-            created: (settled_at, by.clone()),
             moved: vec![entry(Status::Pending), entry(Status::Failed)],
             dispatch_attempt: Some(1),
             unreported: true,
+            ..scheduled
         };
         SettledHead { head, settled_at }
     }

@@ -45,13 +45,13 @@ pub enum CountError {
     /// Other stream shards appended to the log before each try.
     #[error(
         "the log moved {MAX_LOG_TRIES} times before the changes of stream shard {0}; Lambda delivers them again; if the log's \
-         table was restored, see docs/runbook.md, A new epoch of the log"
+         table was restored, see docs/restore.md, A new epoch of the log"
     )]
     LogMoved(String),
     /// The log is that of another stream, as after a restore.
     #[error(
         "the log holds the changes of {0}, and these are of {1}: the log takes no changes of another stream; \
-         see docs/runbook.md, A new epoch of the log"
+         see docs/restore.md, A new epoch of the log"
     )]
     OtherSource(String, String),
     /// An event cannot be written.
@@ -176,6 +176,7 @@ impl Aggregator {
         let mut checkpoint = self.store.checkpoint(stream_shard).await?;
         let known =
             |change: &&Change| checkpoint.as_ref().is_some_and(|checkpoint| change.sequence_number <= *checkpoint);
+        // Test: each_change_is_counted_once_however_often_it_is_delivered
         let skipped = changes.partition_point(|change| known(&change));
         let mut new = &changes[skipped..];
         if new.iter().all(Change::is_neutral) {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::facts::attributes::{number, remove, text};
 use crate::facts::heads::{due_of, is_settled, trail};
+use payments_machine::layers::attributes::{number, remove, text};
 
 /// The attributes of a head that only the hot table has.
 const HOT: [&str; 2] = ["unreported", "expires_at"];

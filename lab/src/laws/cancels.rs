@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::facts::attributes::text;
 use crate::facts::heads::id_of;
+use payments_machine::layers::attributes::text;
 
 /// A payment is cancelled only if a client has asked for it.
 pub(crate) fn check_cancel(before: &Value, after: &Value, asked: &BTreeSet<String>) -> Option<String> {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::facts::attributes::text;
 use crate::facts::heads::is_of_head;
+use payments_machine::layers::attributes::text;
 
 /// Checks a write to a head: the condition of a transition repeats status, version and due key, and that of an amendment the due key. That
 /// it forgets the due key shows nowhere else, because a payment that gets another one gets another version, too. Returns what is wrong.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::facts::attributes::{number, text};
+use payments_machine::layers::attributes::{number, text};
 
 /// The fewest days for which a segment of the log is kept: a reader may come after 35 days, and clocks differ.
 const KEPT_FOR_DAYS: i64 = 36;

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::facts::attributes::{number, text};
 use crate::facts::heads::{due_of, id_of, is_settled, trail};
 use crate::laws::amended;
 use crate::laws::both_tables::{CONSTANT, as_in_history};
 use crate::laws::one_settlement::check_over;
+use payments_machine::layers::attributes::{number, text};
 
 /// The legal transitions.
 const LEGAL: [(&str, &str); 4] =

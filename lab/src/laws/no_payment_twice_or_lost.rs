@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::facts::attributes::{Key, number, text};
 use crate::facts::heads::{Tables, id_of, is_of_head};
 use crate::facts::intent::Intent;
 use crate::laws::amended;
 use crate::laws::both_tables::check_both;
+use payments_machine::layers::attributes::{Key, number, text};
 
 /// Checks that no payment is there twice or lost, and none that nobody asked for, and that what clients were told stays
 /// true. Returns what is wrong.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::facts::attributes::{Key, number, text};
 use crate::facts::heads::{id_of, is_settled};
 use crate::facts::intent::Intent;
+use payments_machine::layers::attributes::{Key, number, text};
 
 /// Checks that a request is that of an intent, and that the payment was not cancelled. Returns what is wrong.
 #[must_use]

@@ -3,8 +3,8 @@
 use payments_model::Settlement;
 use serde_json::Value;
 
-use crate::facts::attributes::text;
 use crate::facts::heads::is_settled;
+use payments_machine::layers::attributes::text;
 
 /// Checks that a head is settled or cancelled for good. Returns what is wrong.
 #[must_use]

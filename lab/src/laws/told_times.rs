@@ -3,9 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use crate::facts::attributes::{number, text};
 use crate::facts::heads::{is_settled, last_change};
 use crate::time::CLOCKS_AGREE;
+use payments_machine::layers::attributes::{number, text};
 
 /// How long before its write a function has looked at its clock at most.
 const LONGEST_WRITE: TimeDelta = TimeDelta::minutes(2);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::Result;
 use chrono::TimeDelta;
 use payments_machine::client::Request;
+use payments_machine::layers::attributes::text;
 use serde_json::{Value, json};
 
-use crate::facts::attributes::text;
 use crate::facts::heads::{due_of, id_of, transfer};
 use crate::facts::results::processed;
 use crate::plans::broken::Part;

@@ -7,15 +7,17 @@ use anyhow::{Result, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use payments_bank::Functions;
-use payments_delivery::StreamSettings;
 use payments_machine::invocation::context;
+use payments_machine::layers::attributes::{json_of_key, text};
+use payments_machine::layers::lag::Changes;
+use payments_machine::layers::random::Seed;
+use payments_machine::layers::sqs::Sqs;
+use payments_machine::layers::weaken::Weakness;
 use payments_machine::transaction_service::TransactionService;
 use payments_machine::{Direct, Function, Handlers as _, Queues};
 use payments_model::{BusinessZone, ShardCount};
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{json_of_key, text};
-use crate::facts::changes::{Changes, EngineStream};
 use crate::facts::heads::id_of;
 use crate::facts::intent::Intent;
 use crate::facts::results::{processed, result};
@@ -26,8 +28,6 @@ use crate::plans::broken::Broken;
 use crate::plans::faults::{FaultKind, Faults};
 use crate::plans::outages::Outage;
 use crate::plans::switches::Switches;
-use crate::plans::weakness::Weakness;
-use crate::random::Seed;
 use crate::time::Time;
 use crate::world::alarms::Alarms;
 use crate::world::by_hand_log::ByHand;
@@ -35,7 +35,6 @@ use crate::world::lambda::Lambda;
 use crate::world::metrics::Metrics;
 use crate::world::network::Network;
 use crate::world::receivers::Receivers;
-use crate::world::requests::RequestQueue;
 use crate::world::stream::Stream;
 
 /// The bank.
@@ -52,10 +51,9 @@ pub(crate) struct Bank {
     pub(crate) network: Network,
     pub(crate) engine: Direct,
     pub(crate) changes: Changes,
-    pub(crate) engine_stream: EngineStream,
     pub(crate) stream: Stream,
     pub(crate) queues: Queues,
-    pub(crate) requests: RequestQueue,
+    pub(crate) requests: Sqs,
     pub(crate) switches: Switches,
     pub(crate) weakness: Option<Weakness>,
     pub(crate) broken: Broken,
@@ -216,14 +214,6 @@ impl Bank {
         self.state().complaints.push(format!("{}: {complaint}", self.time.now()));
     }
 
-    /// Returns the settings of the mapping of `stream-aggregator`, as this month has them.
-    pub(crate) fn weakened(&self, settings: StreamSettings) -> StreamSettings {
-        match self.weakness {
-            Some(weakness) => weakness.weaken_aggregator(settings),
-            None => settings,
-        }
-    }
-
     /// Sends a settlement result.
     pub(crate) fn send_result(&self, result: &Value) -> Result<()> {
         self.queues.results.send(result.to_string(), self.time.now()).map(drop).map_err(|error| anyhow!("{error}"))
@@ -233,7 +223,7 @@ impl Bank {
     pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
         let mut state = self.state();
         state.service.step(now);
-        let new = self.requests.from(state.drawn);
+        let new = self.requests.sent()[state.drawn..].to_vec();
         state.drawn += new.len();
         for request in new {
             if self.faults.draw(FaultKind::Contradiction, 6) {

@@ -1,7 +1,7 @@
 //! Write units by phase, and decimals of whole numbers.
 
 use payments_http::HttpFunction;
-use payments_machine::recorder::{Recorder, write_units};
+use payments_machine::layers::record::{Recorder, write_units};
 use payments_machine::{Function, Stack};
 use serde_json::Number;
 

@@ -72,7 +72,7 @@ pub(crate) async fn read(source: &Source, store: &Store, since: UtcSecond, now: 
 }
 
 fn unknown(why: &str, since: UtcSecond) -> String {
-    format!("{why}; changes since {since} are unknown: also do \"Without log and journal\" of docs/runbook.md")
+    format!("{why}; changes since {since} are unknown: also do \"Without log and journal\" of docs/restore.md")
 }
 
 impl Read {

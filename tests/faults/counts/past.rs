@@ -7,7 +7,7 @@ use daily_due_sweeper::Action;
 use fastrand::Rng;
 use payments_delivery::{Position, Record};
 use payments_lab::laws;
-use payments_lab::random::Seed;
+use payments_machine::layers::random::Seed;
 use payments_tests::{Ask, tables};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::Client;
 use payments_lab::laws::journal::journaled;
-use payments_machine::interceptor::Fate;
+use payments_machine::Fate;
 use payments_machine::{Function, Handlers as _};
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;

@@ -3,20 +3,20 @@
 //! Within a lane the order stays. A stream shard that ends and its child can have different lanes, and then the order of a payment's
 //! versions is lost.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
-use chrono::TimeDelta;
-use payments_machine::Direct;
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{number, text};
-use crate::plans::weakening::{counting, is_of_log};
-use crate::time::pause;
+use super::take_out::{counting, is_of_log};
+use crate::engine::Direct;
+use crate::layers::attributes::{number, text};
 
 /// How far the second lane is behind the first.
-const BEHIND: TimeDelta = TimeDelta::minutes(15);
+const BEHIND: Duration = Duration::from_secs(15 * 60);
 
 /// Takes the segment out of a transaction of counters, if its stream shard has the second lane.
-pub(crate) fn take(input: &mut Value) -> Option<Value> {
+pub(super) fn take(input: &mut Value) -> Option<Value> {
     let actions = counting(input)?;
     let shard = text(&actions.first()?["Update"]["Key"], "sk");
     if shard.bytes().fold(0, |sum: u8, byte| sum.wrapping_add(byte)).is_multiple_of(2) {
@@ -29,9 +29,9 @@ pub(crate) fn take(input: &mut Value) -> Option<Value> {
 }
 
 /// Appends a segment later.
-pub(crate) async fn append_later(engine: Direct, segment: Value) {
+pub(super) async fn append_later(engine: Direct, segment: Value) {
     loop {
-        pause(BEHIND).await;
+        tokio::time::sleep(BEHIND).await;
         // The first lane may have appended nothing yet.
         if append(&engine, &segment).is_ok() {
             return;

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{Key, key_of};
-use crate::facts::changes::Change;
+use super::changes::Change;
+use crate::layers::attributes::{Key, key_of};
+
+/// A read: its operation and its input.
+pub type Read<'r> = (&'r str, &'r Value);
 
 /// The items that changed since an instant, as they were then; `None` for one that was not there.
 #[derive(Debug, Clone)]
@@ -23,8 +26,35 @@ impl Past {
         self.0.is_empty()
     }
 
+    /// Makes the answer of a read as old as the past, if the read is of the hot table. A stale read of another table without an
+    /// index finds nothing if `others_too`: that is as old as an answer can be. Returns whether the answer changed.
+    pub fn age(&self, (operation, input): Read<'_>, hot: &str, others_too: bool, answer: &mut Value) -> bool {
+        let before = answer.clone();
+        let is_hot = input["TableName"] == hot;
+        match operation {
+            "BatchGetItem" => {
+                for (table, asked) in input["RequestItems"].as_object().into_iter().flatten() {
+                    let Some(items) = answer["Responses"][table].as_array_mut() else { continue };
+                    match asked["ConsistentRead"] == true {
+                        false if table == hot => self.age_batch(asked, items),
+                        false if others_too => items.clear(),
+                        _ => {}
+                    }
+                }
+            }
+            "Query" if is_hot => self.age_query(input, answer),
+            "GetItem" if is_hot => self.age_get(input, answer),
+            "Query" if others_too && input.get("IndexName").is_none() => {
+                (answer["Count"], answer["Items"]) = (json!(0), json!([]));
+            }
+            "GetItem" if others_too => drop(answer.as_object_mut().and_then(|fields| fields.remove("Item"))),
+            _ => {}
+        }
+        before != *answer
+    }
+
     /// Makes the answer of a Query, of its only page, as old as the past.
-    pub fn age_query(&self, input: &Value, answer: &mut Value) {
+    fn age_query(&self, input: &Value, answer: &mut Value) {
         // A page among others stays as it is: what belongs on it is not known here. Of a transaction, one page is all.
         let is_among_others = answer.get("LastEvaluatedKey").is_some() && input["IndexName"] != "transaction";
         if is_among_others || input.get("ExclusiveStartKey").is_some() || input.get("Select").is_some() {
@@ -47,7 +77,7 @@ impl Past {
     }
 
     /// Makes the answer of a GetItem as old as the past.
-    pub fn age_get(&self, input: &Value, answer: &mut Value) {
+    fn age_get(&self, input: &Value, answer: &mut Value) {
         let Some(then) = self.0.get(&key_of(&input["Key"])) else { return };
         let Some(fields) = answer.as_object_mut() else { return };
         match then {
@@ -57,7 +87,7 @@ impl Past {
     }
 
     /// Makes a table's part of the answer of a BatchGetItem as old as the past.
-    pub fn age_batch(&self, asked: &Value, items: &mut Vec<Value>) {
+    fn age_batch(&self, asked: &Value, items: &mut Vec<Value>) {
         items.retain(|item| !self.0.contains_key(&key_of(item)));
         let keys = asked["Keys"].as_array().into_iter().flatten().map(key_of);
         items.extend(keys.filter_map(|key| self.0.get(&key).cloned().flatten()));

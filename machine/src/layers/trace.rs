@@ -1,27 +1,77 @@
-//! The trace: a digest of everything that went over the network. The same seed makes the same trace, in any process.
+//! The layer that traces calls as a digest: the same seed makes the same trace, in any process.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use payments_boot::Clock;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+
+use super::call::{Answer, Call, Layer, Next};
 
 /// The trace so far. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Trace(Arc<Mutex<Sha256>>);
+pub struct Trace(Arc<Mutex<Traced>>);
+
+#[derive(Debug, Default)]
+struct Traced {
+    digest: Sha256,
+    calls: BTreeMap<String, u64>,
+}
+
+/// The layer of one caller: a function in one of its sandboxes.
+pub struct TraceOf {
+    trace: Trace,
+    clock: Clock,
+    function: &'static str,
+    sandbox: usize,
+}
 
 impl Trace {
+    /// Returns the layer of a caller.
+    pub fn of(&self, clock: &Clock, function: &'static str, sandbox: usize) -> TraceOf {
+        TraceOf { trace: self.clone(), clock: clock.clone(), function, sandbox }
+    }
+
+    /// Returns the numbers of calls, by function and operation.
+    pub fn calls(&self) -> BTreeMap<String, u64> {
+        self.traced().calls.clone()
+    }
+
+    fn traced(&self) -> MutexGuard<'_, Traced> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds what happened at an instant.
-    pub(crate) fn add(&self, at: DateTime<Utc>, what: &str, values: &[&Value]) {
+    fn add(&self, at: DateTime<Utc>, what: &str, values: &[&Value]) {
         let mut text = format!("{} {what}", at.timestamp_millis()).into_bytes();
         values.iter().for_each(|value| write(value, &mut text));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).update(text);
+        let mut traced = self.traced();
+        traced.digest.update(text);
+        *traced.calls.entry(what.to_owned()).or_default() += 1;
     }
 
     /// Returns its first 16 digits.
-    pub(crate) fn digest(&self) -> String {
-        let digest = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().finalize();
+    pub fn digest(&self) -> String {
+        let digest = self.traced().digest.clone().finalize();
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+#[async_trait]
+impl Layer for TraceOf {
+    async fn carry(&self, call: Call, next: Next) -> Answer {
+        let (what, input) = (format!("{} {}", self.function, call.operation), call.shared_input());
+        // The description of a table has times and ids that are this machine's, and not the seed's.
+        let is_described = call.operation == "DescribeTable";
+        let answer = next.send(call).await;
+        let reply = answer.as_ref().ok();
+        let status = reply.map_or(0, |reply| reply.status);
+        let told = reply.filter(|_| !is_described).map_or(&Value::Null, |reply| reply.json());
+        self.trace.add(self.clock.instant(), &what, &[&json!([self.sandbox, status]), &input, told]);
+        answer
     }
 }
 

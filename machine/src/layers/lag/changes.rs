@@ -1,14 +1,15 @@
-//! The changes of the hot table, as they happen: for the checker, for reads of the past, and for streams.
+//! The changes of the hot table, as they happen: for checkers, for reads of the past, and for streams.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow};
 use chrono::{DateTime, Utc};
+use payments_boot::Clock;
 use payments_delivery::Record;
-use payments_machine::Direct;
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{Key, key_of};
+use crate::engine::Direct;
+use crate::layers::attributes::{Key, key_of};
 
 /// How many records are read at once.
 const PAGE: usize = 1_000;
@@ -29,45 +30,45 @@ pub struct Change {
     pub after: Option<Value>,
 }
 
-/// The changes so far. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct Changes(Arc<Mutex<Vec<Change>>>);
-
-/// The engine's stream of the hot table, from which the changes are read. Clones share it.
+/// The changes so far, and the engine's stream from which they are read. Clones share them.
 #[derive(Clone)]
-pub(crate) struct EngineStream {
+pub struct Changes {
     engine: Direct,
-    /// From where it is read on.
+    table: Arc<str>,
+    clock: Clock,
+    /// From where the stream is read on.
     iterator: Arc<Mutex<String>>,
-    changes: Changes,
     deal: Arc<Deal>,
+    log: Arc<Mutex<Vec<Change>>>,
 }
 
-impl EngineStream {
+impl Changes {
     /// Follows the engine's stream, which has one shard for good, and deals its records on. It is read without an SDK: it is
     /// read after each write, and no function reads it.
     ///
     /// # Errors
     /// If the table has no stream.
-    pub(crate) fn of(
-        engine: Direct,
-        changes: &Changes,
+    pub fn of(
+        engine: &Direct,
+        table: &str,
+        clock: &Clock,
         deal: impl Fn(Record) -> Result<()> + Send + Sync + 'static,
     ) -> Result<Self> {
-        let streams = call(&engine, "ListStreams", &json!({ "TableName": "payments" }))?;
+        let (engine, clock, table) = (engine.clone(), clock.clone(), Arc::from(table));
+        let streams = call(&engine, "ListStreams", &json!({ "TableName": table }))?;
         let arn = &streams["Streams"][0]["StreamArn"];
         let stream = call(&engine, "DescribeStream", &json!({ "StreamArn": arn }))?;
         let shard = &stream["StreamDescription"]["Shards"][0]["ShardId"];
         let from = json!({ "StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON" });
         let iterator = Arc::new(Mutex::new(iterator(&call(&engine, "GetShardIterator", &from)?["ShardIterator"])?));
-        Ok(Self { engine, iterator, changes: changes.clone(), deal: Arc::new(deal) })
+        Ok(Self { engine, table, clock, iterator, deal: Arc::new(deal), log: Arc::default() })
     }
 
     /// Reads what has changed.
     ///
     /// # Errors
     /// If the stream cannot be read, or a record cannot be dealt.
-    pub(crate) fn follow(&self, now: DateTime<Utc>) -> Result<()> {
+    pub fn follow(&self) -> Result<()> {
         let mut from = self.iterator.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let mut page = call(&self.engine, "GetRecords", &json!({ "ShardIterator": *from, "Limit": PAGE }))?;
@@ -78,7 +79,7 @@ impl EngineStream {
                 // Lambda's events have whole seconds.
                 let created = &mut record["dynamodb"]["ApproximateCreationDateTime"];
                 *created = created.to_string().split('.').next().and_then(|seconds| seconds.parse::<i64>().ok()).into();
-                self.changes.add(now, &record);
+                self.log().push(change_of(self.clock.instant(), &record));
                 (self.deal)(Record::of_event(record)?)?;
             }
             if count < PAGE {
@@ -86,12 +87,10 @@ impl EngineStream {
             }
         }
     }
-}
 
-impl Changes {
-    /// Adds a change from its stream record.
-    pub fn add(&self, at: DateTime<Utc>, event: &Value) {
-        self.log().push(change_of(at, event));
+    /// Returns the name of the hot table.
+    pub(super) fn table(&self) -> &str {
+        &self.table
     }
 
     /// Returns the changes since an instant, the newest first.
@@ -107,13 +106,13 @@ impl Changes {
     }
 
     /// Returns the place of the last change of a key.
-    pub(crate) fn last_of(&self, key: &Key) -> Option<usize> {
+    pub fn last_of(&self, key: &Key) -> Option<usize> {
         self.log().iter().rposition(|change| change.key == *key)
     }
 
     /// Returns all changes, the oldest first. None can be added while they are held.
     pub fn log(&self) -> MutexGuard<'_, Vec<Change>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

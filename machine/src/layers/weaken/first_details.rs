@@ -1,12 +1,12 @@
 //! A `dispatch` that sends a payment's first details, as a weakness, and not those that its head names.
 
-use payments_machine::Direct;
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{number, text};
+use crate::engine::Direct;
+use crate::layers::attributes::{number, text};
 
 /// Lets the requests of a batch say what the payments' first details say, but for their data.
-pub(crate) fn send(engine: &Direct, input: &mut Value) {
+pub(super) fn send(engine: &Direct, input: &mut Value) {
     for entry in input["Entries"].as_array_mut().into_iter().flatten() {
         let body = entry["MessageBody"].as_str().unwrap_or_default();
         let Ok(mut request) = serde_json::from_str::<Value>(body) else { continue };

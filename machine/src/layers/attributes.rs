@@ -29,8 +29,14 @@ pub fn number(item: &Value, name: &str) -> u64 {
     item[name]["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
+/// Whether a partition key is that of heads.
+#[must_use]
+pub fn is_of_head(pk: &str) -> bool {
+    pk.starts_with("ACCT#")
+}
+
 /// Removes fields.
-pub(crate) fn remove(input: &mut Value, names: &[&str]) {
+pub fn remove(input: &mut Value, names: &[&str]) {
     let fields = input.as_object_mut().into_iter();
     fields.for_each(|fields| names.iter().for_each(|name| drop(fields.remove(*name))));
 }

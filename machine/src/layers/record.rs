@@ -1,31 +1,34 @@
-//! An interceptor that records the operations and the capacity that they use on each table and index.
+//! The layer that records the operations and the capacity that they use on each table and index.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use aws_smithy_http_client::Builder;
 use aws_smithy_runtime_api::client::http::{HttpClient, HttpConnectorSettings, SharedHttpConnector};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use serde_json::Value;
 
-use crate::interceptor::{Answer, Call, Fate, Interceptor, Next, Process, read_whole, respond};
+use super::call::{Answer, Call, Fate, Layer, Layers, Next, WRITES};
+use super::fault::Fault;
 
 /// The capacity that operations used, in half units, by operation and place. A place is a table's name or
 /// `table/index`. Reads can use half a unit; writes use whole ones.
 pub type CapacityUse = BTreeMap<(String, String), u64>;
 
-/// The operations that write.
-const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
-
 /// An HTTP client for the SDK that records what its calls use. Clones share the record.
 #[derive(Debug, Clone)]
 pub struct Recorder {
-    interceptor: Interceptor,
-    record: Arc<Mutex<Record>>,
+    layers: Layers,
+    record: Record,
 }
 
+/// The layer, and what it has recorded. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Record(Arc<Mutex<Recorded>>);
+
 #[derive(Debug, Default)]
-struct Record {
+struct Recorded {
     operations: Vec<String>,
     capacity: CapacityUse,
 }
@@ -39,7 +42,7 @@ impl Default for Recorder {
 impl Recorder {
     /// Creates a recorder over plain HTTP.
     pub fn new() -> Self {
-        Self::with_fate(|_| Fate::Pass)
+        Self::over(Builder::new().build_http())
     }
 
     /// Creates a recorder over another HTTP client.
@@ -56,33 +59,29 @@ impl Recorder {
         inner: impl HttpClient + 'static,
         decide: impl Fn(&Call) -> Fate + Send + Sync + 'static,
     ) -> Self {
-        let (record, process, decide) = (Arc::<Mutex<Record>>::default(), Process::default(), Arc::new(decide));
-        let shared = Arc::clone(&record);
-        let interceptor = Interceptor::over(inner, move |call, next| {
-            let (record, process, decide) = (Arc::clone(&shared), process.clone(), Arc::clone(&decide));
-            async move {
-                lock(&record).operations.push(call.operation.clone());
-                let fate = decide(&call);
-                fate.carry_out(call, &process, |call| send(call, next, &record)).await
-            }
-        });
-        Self { interceptor, record }
+        let record = Record::default();
+        let tries = record.clone();
+        let note = move |call: Call, next: Next| {
+            tries.lock().operations.push(call.operation.clone());
+            async move { next.send(call).await }
+        };
+        Self { layers: Layers::over(inner).with_fn(note).with(Fault::new(decide)).with(record.clone()), record }
     }
 
     /// Returns the operations since the last time, in order, and each try by itself.
     pub fn take_operations(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.record).operations)
+        std::mem::take(&mut self.record.lock().operations)
     }
 
     /// Returns the capacity that was used since the last time.
     pub fn take_capacity_use(&self) -> CapacityUse {
-        std::mem::take(&mut lock(&self.record).capacity)
+        std::mem::take(&mut self.record.lock().capacity)
     }
 }
 
 impl HttpClient for Recorder {
     fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        self.interceptor.http_connector(settings, components)
+        self.layers.http_connector(settings, components)
     }
 }
 
@@ -92,14 +91,26 @@ pub fn write_units(capacity: &CapacityUse) -> u64 {
     writes.map(|(_, half_units)| half_units / 2).sum()
 }
 
-/// Sends a call and records the capacity that it uses, for table and indexes separately.
-async fn send(mut call: Call, next: Next, record: &Mutex<Record>) -> Answer {
-    let operation = call.operation.clone();
-    call.ask_for_capacity();
-    let (status, body) = read_whole(next.send(call).await?).await?;
-    let answer = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    add_capacity(&mut lock(record).capacity, &operation, &answer);
-    respond(status, body)
+#[async_trait]
+impl Layer for Record {
+    async fn carry(&self, mut call: Call, next: Next) -> Answer {
+        let operation = call.operation.clone();
+        call.ask_for_capacity();
+        let reply = next.send(call).await?;
+        add_capacity(&mut self.lock().capacity, &operation, reply.json());
+        Ok(reply)
+    }
+}
+
+impl Record {
+    /// Returns the capacity that was used so far.
+    pub fn capacity_use(&self) -> CapacityUse {
+        self.lock().capacity.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Adds the capacity that a call used, from its answer.
@@ -117,10 +128,6 @@ pub fn add_capacity(capacity: &mut CapacityUse, operation: &str, answer: &Value)
             *capacity.entry((operation.to_owned(), place)).or_default() += half_units(&used["CapacityUnits"]);
         }
     }
-}
-
-fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Doubles a number of units without a float: `10`, `10.0`, `0.5`.

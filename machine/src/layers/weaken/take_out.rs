@@ -1,14 +1,14 @@
-//! Taking something out of a call's input, to show that the checker notices.
+//! Taking something out of a call's input, to show that a checker notices.
 
 use serde_json::Value;
 
-use crate::facts::attributes::{remove, text};
+use crate::layers::attributes::{remove, text};
 
 /// The partition of the aggregator's checkpoints.
-pub(crate) const CHECKPOINTS: &str = "CHECKPOINT#counts";
+pub(super) const CHECKPOINTS: &str = "CHECKPOINT#counts";
 
 /// Removes the consistency of a read.
-pub(crate) fn remove_consistency(input: &mut Value) {
+pub(super) fn remove_consistency(input: &mut Value) {
     remove(input, &["ConsistentRead"]);
     for table in input["RequestItems"].as_object_mut().into_iter().flat_map(|tables| tables.values_mut()) {
         remove(table, &["ConsistentRead"]);
@@ -16,7 +16,7 @@ pub(crate) fn remove_consistency(input: &mut Value) {
 }
 
 /// Removes the condition of a write, with the placeholders that only it mentions: DynamoDB rejects unused ones.
-pub(crate) fn remove_condition(write: &mut Value) {
+pub(super) fn remove_condition(write: &mut Value) {
     let expression = write["UpdateExpression"].as_str().unwrap_or_default().to_owned();
     remove(write, &["ConditionExpression", "ReturnValuesOnConditionCheckFailure"]);
     keep_mentioned(write, &expression);
@@ -34,7 +34,7 @@ fn keep_mentioned(write: &mut Value, expression: &str) {
 }
 
 /// Removes a part of the condition of a write, with the placeholders that only it mentions.
-pub(crate) fn remove_clause(write: &mut Value, clause: &str) {
+pub(super) fn remove_clause(write: &mut Value, clause: &str) {
     let Some(condition) = write["ConditionExpression"].as_str().filter(|condition| condition.contains(clause)) else {
         return;
     };
@@ -45,14 +45,14 @@ pub(crate) fn remove_clause(write: &mut Value, clause: &str) {
 }
 
 /// Returns the actions of a transaction of counters, beginning with the checkpoint's; `None` for other calls.
-pub(crate) fn counting(input: &mut Value) -> Option<&mut Vec<Value>> {
+pub(super) fn counting(input: &mut Value) -> Option<&mut Vec<Value>> {
     let actions = input.get_mut("TransactItems")?.as_array_mut()?;
     let first = actions.first().map(|action| text(&action["Update"]["Key"], "pk"));
     first.is_some_and(|pk| pk == CHECKPOINTS).then_some(actions)
 }
 
 /// Whether an action of a transaction is about the log.
-pub(crate) fn is_of_log(action: &Value) -> bool {
+pub(super) fn is_of_log(action: &Value) -> bool {
     action.as_object().into_iter().flat_map(serde_json::Map::values).any(|write| write["TableName"] == "payments-log")
 }
 

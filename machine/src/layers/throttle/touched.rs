@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{Key, key_of, text};
+use crate::layers::attributes::{Key, key_of, text};
 
 /// A partition key that a call touches.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Touched {
+pub(super) struct Touched {
     /// A table, or `table/index`.
-    pub(crate) place: String,
+    pub(super) place: String,
     /// The partition key there.
-    pub(crate) key: String,
+    pub(super) key: String,
 }
 
 /// Returns what a call touches. `shards` has the shards of the heads: an update does not repeat them.
-pub(crate) fn touched(input: &Value, shards: &BTreeMap<Key, String>) -> Vec<Touched> {
+pub(super) fn touched(input: &Value, shards: &BTreeMap<Key, String>) -> Vec<Touched> {
     let mut found = Vec::new();
     of_action(input, shards, &mut found);
     for action in input["TransactItems"].as_array().into_iter().flatten() {
@@ -72,7 +72,7 @@ fn of_action(action: &Value, shards: &BTreeMap<Key, String>, found: &mut Vec<Tou
 }
 
 /// Returns the partition key of a query.
-pub(crate) fn partition_key(input: &Value) -> &str {
+pub fn partition_key(input: &Value) -> &str {
     let values = &input["ExpressionAttributeValues"];
     let value = [":pk", ":shard", ":id"].into_iter().find_map(|name| values.get(name));
     value.and_then(|value| value["S"].as_str().or(value["N"].as_str())).unwrap_or_default()
