@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use chrono::{Days, TimeDelta};
 use payments_machine::Handlers as _;
+use payments_machine::invocation::context;
 use payments_machine::layers::sqs::Sent;
 use serde_json::{Value, json};
 
@@ -13,10 +14,10 @@ use crate::facts::heads::{Tables, id_of};
 use crate::laws::amended_events;
 use crate::laws::counters;
 use crate::laws::event_origins;
-use crate::laws::steps::check_segment;
+use crate::laws::kept_segments::check_segment;
 use crate::plans::outages::Outage;
 use crate::time::pause;
-use crate::workloads::triggers::{context, until};
+use crate::workloads::triggers::until;
 use crate::world::bank::Bank;
 use crate::world::network::LOG;
 

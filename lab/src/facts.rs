@@ -3,4 +3,5 @@
 pub(crate) mod closed_dates;
 pub mod heads;
 pub mod intent;
+pub mod results;
 pub(crate) mod zone;

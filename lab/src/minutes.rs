@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::task::spawn_local;
 
 use crate::plans::outages::Outage;
-use crate::time::pause;
+use crate::time::{pause, to_next};
 use crate::workloads::runbook::{self, Action};
 use crate::workloads::triggers::is_polled;
 use crate::workloads::{onset, operator};
@@ -20,13 +20,12 @@ pub(crate) fn start(bank: &Arc<Bank>, outages: &'static [Outage]) -> Result<()> 
     spawn_local(run(Arc::clone(bank), outages, actions));
     for (outage, begins_after) in Outage::beginnings(outages) {
         let bank = Arc::clone(bank);
-        bank.state().busy += 1;
         spawn_local(async move {
-            pause(begins_after).await;
-            if let Err(error) = onset::begin(&bank, outage).await {
-                bank.complain(format!("{outage:?} cannot begin: {error:#}"));
-            }
-            bank.state().busy -= 1;
+            let begins = async {
+                pause(begins_after).await;
+                onset::begin(&bank, outage).await
+            };
+            bank.busy_with(begins, &format!("{outage:?} cannot begin")).await;
         });
     }
     Ok(())
@@ -34,8 +33,7 @@ pub(crate) fn start(bank: &Arc<Bank>, outages: &'static [Outage]) -> Result<()> 
 
 async fn run(bank: Arc<Bank>, outages: &[Outage], actions: BTreeMap<String, Vec<Action>>) {
     loop {
-        let into_minute = bank.time.now().timestamp_millis().rem_euclid(60_000);
-        pause(TimeDelta::milliseconds(60_000 - into_minute)).await;
+        pause(to_next(TimeDelta::minutes(1), bank.time.now())).await;
         let now = bank.time.now();
         match end_minute(&bank, now) {
             // Only planned outages have an operator: faults come and go.

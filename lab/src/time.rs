@@ -7,6 +7,9 @@ use futures::FutureExt as _;
 use payments_boot::Clock;
 use tokio::time::Instant;
 
+/// How far the clocks of sandboxes are ahead at most.
+pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
+
 /// The month's time. Clones show the same.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Time {
@@ -32,6 +35,12 @@ impl Time {
 }
 
 /// Waits.
+/// Returns the time from an instant to the next full `step`, such as the next minute.
+pub(crate) fn to_next(step: TimeDelta, now: DateTime<Utc>) -> TimeDelta {
+    let millis = step.num_milliseconds();
+    TimeDelta::milliseconds(millis - now.timestamp_millis().rem_euclid(millis))
+}
+
 pub(crate) async fn pause(time: TimeDelta) {
     tokio::time::sleep(time.to_std().unwrap_or(Duration::ZERO)).await;
 }

@@ -2,60 +2,12 @@
 
 use anyhow::{Result, ensure};
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
-use chrono::{DateTime, Utc};
-use payments_bank::Functions;
-use payments_delivery::{Delivery, StreamMapping};
-use payments_machine::Handlers as _;
-use serde_json::Value;
+use payments_delivery::Delivery;
+use payments_tests::counting::{aggregate, drain, next_batch};
+use payments_tests::tables::key_of;
 
 use crate::fixture::Fixture;
 use crate::recount;
-
-/// The most steps that empty a stream; no stream here has as many batches.
-const MOST_STEPS: usize = 2_000;
-
-/// The function of the stream mapping.
-pub(crate) async fn aggregate(functions: &Functions, event: Value) -> Result<Value, String> {
-    functions.deliver("stream-aggregator", event).await
-}
-
-/// Steps a mapping until it has delivered a batch or has none left. Returns all deliveries. The mapping waits for a
-/// full batch, so its time passes here, and only its time.
-pub(crate) async fn next_batch<Answer: Future<Output = Result<Value, String>>>(
-    mapping: &mut StreamMapping,
-    mut now: DateTime<Utc>,
-    function: impl Fn(Value) -> Answer,
-) -> Result<Vec<Delivery>> {
-    let (mut all, mut idle) = (Vec::new(), 0);
-    while idle < 2 {
-        let deliveries = mapping.step(now, &function).await?;
-        idle = if deliveries.is_empty() { idle + 1 } else { 0 };
-        let batch = deliveries.iter().any(|delivery| delivery.records > 0);
-        all.extend(deliveries);
-        if batch {
-            break;
-        }
-        now += mapping.settings().maximum_batching_window;
-    }
-    Ok(all)
-}
-
-/// Delivers until the stream is empty and its windows have ended.
-pub(crate) async fn drain<Answer: Future<Output = Result<Value, String>>>(
-    mapping: &mut StreamMapping,
-    now: DateTime<Utc>,
-    function: impl Fn(Value) -> Answer,
-) -> Result<Vec<Delivery>> {
-    let mut all = Vec::new();
-    for _ in 0..MOST_STEPS {
-        let deliveries = next_batch(mapping, now, &function).await?;
-        if deliveries.is_empty() {
-            return Ok(all);
-        }
-        all.extend(deliveries);
-    }
-    anyhow::bail!("the stream does not end")
-}
 
 impl Fixture {
     /// Delivers one batch of the stream to `stream-aggregator`.
@@ -82,8 +34,7 @@ impl Fixture {
         let mut deletes = Vec::new();
         for item in scan.collect::<Result<Vec<_>, _>>().await? {
             if item["pk"].as_s().is_ok_and(|pk| is_chosen(pk)) {
-                let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
-                let delete = DeleteRequest::builder().set_key(Some(key.into())).build()?;
+                let delete = DeleteRequest::builder().set_key(Some(key_of(&item))).build()?;
                 deletes.push(WriteRequest::builder().delete_request(delete).build());
             }
         }

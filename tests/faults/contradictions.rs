@@ -3,10 +3,11 @@
 //! In a month, the transaction service moves what it was asked to.
 
 use anyhow::Result;
+use payments_lab::facts::results::processed;
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-use crate::invariants::{Stage, violations};
+use crate::invariants::Stage;
 use crate::poison::bodies;
 use crate::transaction_service::{read_requests, result_of};
 
@@ -27,28 +28,24 @@ async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settle
     for (stage, corrected) in [(Stage::UnderWay, 3), (Stage::Finished, 0)] {
         drop(fixture.metrics.take());
         for result in &wrong {
-            fixture.results.send(result.to_string(), fixture.time.now())?;
+            fixture.send_result(result)?;
         }
         fixture.settle_all().await?;
         fixture.pass_visibility();
         assert!(fixture.settle_step().await.is_none(), "nothing is left in the queue");
-        let lines = fixture.metrics.take();
-        for (metric, want) in
-            [("ResultsOfOtherTransfers", 3 * often), ("Processed", 0), ("Failed", 0), ("RepeatedResults", 0)]
-        {
-            assert_eq!(fixture.metric(&lines, metric), want, "{metric}");
-        }
+        let metrics = ["ResultsOfOtherTransfers", "Processed", "Failed", "RepeatedResults"];
+        assert_eq!(fixture.measured(metrics), [3 * often, 0, 0, 0]);
         let mut found = bodies(&fixture.dead_results, &fixture);
         found.dedup();
         assert_eq!(found, dead);
-        assert_eq!(violations(&fixture, &intents, stage).await?, [""; 0]);
+        fixture.assert_lawful(&intents, stage).await?;
         for request in &requests {
-            fixture.results.send(result_of(request).to_string(), fixture.time.now())?;
+            fixture.send_result(&result_of(request))?;
         }
         fixture.settle_all().await?;
-        let lines = fixture.metrics.take();
-        assert_eq!(fixture.metric(&lines, "Processed") + fixture.metric(&lines, "Failed"), corrected);
-        assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
+        let [processed, failed] = fixture.measured(["Processed", "Failed"]);
+        assert_eq!(processed + failed, corrected);
+        fixture.assert_lawful(&intents, Stage::Finished).await?;
     }
     fixture.assert_counters_exact().await
 }
@@ -59,19 +56,14 @@ async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settle
 async fn a_shared_transaction_id_raises_its_alarm() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(2).await?;
-    let tell = || -> Result<()> {
-        for intent in &intents {
-            let result = json!({ "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee, "status": "PROCESSED", "transactionId": "T-same" });
-            fixture.results.send(result.to_string(), fixture.time.now())?;
-        }
-        Ok(())
-    };
     drop(fixture.metrics.take());
     // The first settlement sees none beside it, the second one does, and so do both repetitions.
     for seen in [1, 2] {
-        tell()?;
+        for intent in &intents {
+            fixture.send_result(&processed(&intent.transfer(), "T-same"))?;
+        }
         fixture.settle_all().await?;
-        assert_eq!(fixture.metric(&fixture.metrics.take(), "SharedTransactionIds"), seen);
+        assert_eq!(fixture.measured(["SharedTransactionIds"]), [seen]);
     }
     fixture.assert_counters_exact().await
 }

@@ -3,14 +3,12 @@
 //! A month's items are never damaged.
 
 use anyhow::{Context as _, Result, ensure};
-use aws_sdk_dynamodb::types::AttributeValue;
-use chrono::TimeDelta;
 use daily_due_sweeper::Action;
-use payments_machine::Handlers as _;
+use payments_lab::facts::results::processed;
 use payments_store::Item;
 use payments_tests::LogLines;
-use payments_tests::tables::{key_of, number, text};
-use serde_json::{Value, json};
+use payments_tests::tables::{details_key, number, text};
+use serde_json::Value;
 
 use crate::fixture::Fixture;
 use crate::night::{UNTIL_NIGHT, invoke};
@@ -32,19 +30,6 @@ fn assert_names(log: &LogLines, about: &str, table: &str, item: &Item) -> Result
     Ok(())
 }
 
-/// Changes an attribute of an item, or removes it.
-async fn damage(fixture: &Fixture, table: &str, item: &Item, name: &str, value: Option<AttributeValue>) -> Result<()> {
-    let update = fixture.client.update_item().table_name(table).set_key(Some(key_of(item)));
-    let update = update.expression_attribute_names("#name", name);
-    match value {
-        Some(value) => update.update_expression("SET #name = :value").expression_attribute_values(":value", value),
-        None => update.update_expression("REMOVE #name"),
-    }
-    .send()
-    .await?;
-    Ok(())
-}
-
 /// The only head of a new account's payment.
 async fn head_of(fixture: &Fixture, account: &str) -> Result<Item> {
     fixture.world.heads(account).await?.pop().context("no head")
@@ -54,18 +39,18 @@ async fn head_of(fixture: &Fixture, account: &str) -> Result<Item> {
 async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Result<()> {
     let (log, _guard) = LogLines::start();
     let fixture = Fixture::start().await?;
-    let (hot, history) = (&fixture.world.environment.tables.payments, &fixture.world.environment.tables.history);
+    let (hot, history) = (&fixture.tables().payments, &fixture.tables().history);
     // An index entry without an attribute, and one with a wrong one.
     for (name, value) in
         [("version", None), ("amountMinor", Some(number(0))), ("due", Some(text("SCHEDULED#2026-11-20")))]
     {
         let intents = fixture.due(1).await?;
         let head = head_of(&fixture, &intents[0].account).await?;
-        damage(&fixture, hot, &head, name, value).await?;
+        fixture.world.set(hot, &head, name, value).await?;
         drop(log.take()?);
         fixture.tick(Action::Sweep).await?;
         assert_names(&log, "is not claimed", hot, &head)?;
-        damage(&fixture, hot, &head, name, Some(head[name].clone())).await?;
+        fixture.world.set(hot, &head, name, Some(head[name].clone())).await?;
         fixture.tick(Action::Sweep).await?;
     }
     // A head, its details, and both when they disagree.
@@ -76,15 +61,13 @@ async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Resu
     ] {
         let intents = fixture.pending(1).await?;
         let head = head_of(&fixture, &intents[0].account).await?;
-        let details = [("pk", format!("PAY#{}", intents[0].id()?)), ("sk", "DETAILS".to_owned())];
-        let details = details.map(|(name, value)| (name.to_owned(), text(value))).into();
+        let details = details_key(intents[0].id()?);
         let (table, item) = if in_details { (history, &details) } else { (hot, &head) };
-        damage(&fixture, table, item, name, Some(value)).await?;
+        fixture.world.set(table, item, name, Some(value)).await?;
         drop(log.take()?);
         fixture.dispatch_all().await?;
         assert_names(&log, about, table, item)?;
-        fixture.time.pass(TimeDelta::minutes(61));
-        fixture.tick(Action::Redrive).await?;
+        fixture.redrive_later().await?;
         if name == "trail" {
             assert_names(&log, "is not redriven", hot, &head)?;
         }
@@ -96,16 +79,16 @@ async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Resu
 async fn the_aggregator_the_report_the_archive_and_the_recount_name_what_they_cannot_read() -> Result<()> {
     let (log, _guard) = LogLines::start();
     let fixture = Fixture::start().await?;
-    let hot = &fixture.world.environment.tables.payments;
+    let hot = &fixture.tables().payments;
     let intents = fixture.created(1).await?;
-    assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+    fixture.assert_finishes(&intents).await?;
     let head = head_of(&fixture, &intents[0].account).await?;
-    damage(&fixture, hot, &head, "unreported", Some(text("202611200900#nobody"))).await?;
+    fixture.world.set(hot, &head, "unreported", Some(text("202611200900#nobody"))).await?;
     drop(log.take()?);
     invoke(&fixture, &fixture.functions, "report").await?;
     assert_names(&log, "is not reported", hot, &head)?;
-    damage(&fixture, hot, &head, "unreported", None).await?;
-    damage(&fixture, hot, &head, "amountMinor", Some(text("lots"))).await?;
+    fixture.world.set(hot, &head, "unreported", None).await?;
+    fixture.world.set(hot, &head, "amountMinor", Some(text("lots"))).await?;
     fixture.aggregate_all().await?;
     assert_names(&log, "a head is invalid", hot, &head)?;
 
@@ -113,10 +96,7 @@ async fn the_aggregator_the_report_the_archive_and_the_recount_name_what_they_ca
     invoke(&fixture, &fixture.functions, "archive").await?;
     assert_names(&log, "cannot be archived", hot, &head)?;
     let day = &intents[0].scheduled_for[..10];
-    let input: Value = json!({ "action": "recount", "from": day, "to": day });
-    let context = payments_machine::invocation::context(fixture.time.now() + TimeDelta::minutes(10));
-    let recounted = fixture.functions.scheduled("recount", input, context).await;
-    recounted.map_err(anyhow::Error::msg)?;
+    fixture.recount(day).await?;
     assert_names(&log, "an index entry cannot be read", hot, &head)?;
     Ok(())
 }
@@ -126,11 +106,7 @@ async fn a_shared_transaction_id_is_in_the_log() -> Result<()> {
     let (log, _guard) = LogLines::start();
     let fixture = Fixture::start().await?;
     for intent in fixture.pending(2).await? {
-        let result = json!({
-            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee,
-            "status": "PROCESSED", "transactionId": "T/same",
-        });
-        fixture.results.send(result.to_string(), fixture.time.now())?;
+        fixture.send_result(&processed(&intent.transfer(), "T/same"))?;
         fixture.settle_step().await;
     }
     let lines = take(&log, "another payment has this transaction id")?;

@@ -8,15 +8,16 @@ use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::MARGIN;
-use payments_lab::facts::intent::Intent;
+use payments_lab::facts::results::processed;
 use payments_machine::{Fate, Handlers as _};
 use payments_store::CALL_TIMEOUT;
 use serde_json::{Value, json};
 
+use crate::fault_plan::of_calls;
 use crate::fixture::Fixture;
 use crate::invariants::{Stage, violations};
 use crate::night::{UNTIL_NIGHT, invoke};
-use crate::transaction_service::{read_requests, result_of};
+use crate::transaction_service::{batch_of, read_requests, result_of};
 
 /// The deadlines, in seconds after the start: those that leave less than twice the margin shorten the margin.
 const DEADLINES: std::ops::Range<i64> = 22..60;
@@ -35,14 +36,9 @@ async fn run_slowly<T>(fixture: &Fixture, seconds: i64, run: impl AsyncFnOnce(Co
     Ok(answer)
 }
 
-/// A batch of one result.
-fn batch_of(result: &Value) -> Value {
-    json!({ "Records": [{ "messageId": "m-1", "body": result.to_string() }] })
-}
-
 /// Delivers a result to `settle` with this much time. Returns whether it is to be delivered again.
 async fn settle_within(fixture: &Fixture, seconds: i64, result: &Value) -> Result<bool> {
-    let event = serde_json::from_value(batch_of(result))?;
+    let event = serde_json::from_value(batch_of(std::slice::from_ref(result)))?;
     let settle = async |context| fixture.functions.settle.handle(LambdaEvent::new(event, context)).await;
     Ok(!run_slowly(fixture, seconds, settle).await?.batch_item_failures.is_empty())
 }
@@ -61,15 +57,14 @@ async fn settle_ends_before_its_deadline_and_returns_what_it_did_not_finish() ->
             if settle_within(&fixture, seconds, &result).await? {
                 unfinished += 1;
                 // DynamoDB is fast again.
-                fixture.results.send(result.to_string(), fixture.time.now())?;
+                fixture.send_result(&result)?;
                 fixture.settle_all().await?;
             }
         }
         assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0], "{seconds} s");
     }
     ensure!(unfinished > 0, "every deadline was late enough");
-    let lines = fixture.metrics.take();
-    assert_eq!(fixture.metric(&lines, "OutOfTime"), unfinished, "{lines:?}");
+    assert_eq!(fixture.measured(["OutOfTime"]), [unfinished]);
     fixture.assert_counters_exact().await
 }
 
@@ -77,17 +72,9 @@ async fn settle_ends_before_its_deadline_and_returns_what_it_did_not_finish() ->
 async fn settle_returns_what_it_has_not_begun() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(3).await?;
-    let result = |intent: &Intent| {
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee,
-            "status": "PROCESSED", "transactionId": "T",
-        })
-    };
-    let record =
-        |(n, intent): (usize, &Intent)| json!({ "messageId": n.to_string(), "body": result(intent).to_string() });
-    let records: Vec<Value> = intents.iter().enumerate().map(record).collect();
+    let results: Vec<Value> = intents.iter().map(|intent| processed(&intent.transfer(), "T")).collect();
     fixture.faults.clear();
-    let event = serde_json::from_value(json!({ "Records": records }))?;
+    let event = serde_json::from_value(batch_of(&results))?;
     let settle = async |context| fixture.functions.settle.handle(LambdaEvent::new(event, context)).await;
     let response = run_slowly(&fixture, 0, settle).await?;
     assert_eq!((response.batch_item_failures.len(), fixture.faults.calls()), (3, 0));
@@ -100,13 +87,7 @@ async fn the_aggregator_ends_before_its_deadline() -> Result<()> {
     let fixture = Fixture::start().await?;
     for seconds in DEADLINES {
         fixture.created(2).await?;
-        fixture.faults.inject(|call| {
-            if call.operation == "TransactWriteItems" {
-                Fate::CancelTransaction("TransactionConflict")
-            } else {
-                Fate::Pass
-            }
-        });
+        fixture.faults.inject(of_calls("TransactWriteItems", Fate::CancelTransaction("TransactionConflict")));
         let count = async |event: Value, context| {
             let event = LambdaEvent::new(serde_json::from_value(event).map_err(|error| error.to_string())?, context);
             let counted = fixture.functions.aggregator.handle(event).await;
@@ -117,7 +98,7 @@ async fn the_aggregator_ends_before_its_deadline() -> Result<()> {
             counted.map_err(|error| error.to_string()).and_then(|counted| counted)
         };
         let mapping = &mut *fixture.aggregating.lock().await;
-        let deliveries = crate::aggregation::next_batch(mapping, fixture.time.now(), count).await?;
+        let deliveries = payments_tests::counting::next_batch(mapping, fixture.time.now(), count).await?;
         let outcome = format!("{:?}", deliveries.last().context("no delivery")?.outcome);
         ensure!(outcome.contains("the deadline came before all changes"), "{outcome}");
         fixture.faults.clear();
@@ -146,7 +127,7 @@ async fn the_nights_functions_end_before_their_deadline() -> Result<()> {
     let fixture = Fixture::with_shards(1).await?;
     for seconds in DEADLINES.step_by(3) {
         let intents = fixture.created(1).await?;
-        assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+        fixture.assert_finishes(&intents).await?;
         fixture.time.pass(UNTIL_NIGHT);
         for function in ["report", "archive"] {
             let input = json!({ "action": function });

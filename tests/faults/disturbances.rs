@@ -8,9 +8,9 @@ use anyhow::Result;
 use fastrand::Rng;
 use payments_delivery::{Position, Record, SequenceNumber, ShardId};
 
-use crate::aggregation::aggregate;
 use crate::fixture::{Fixture, dispatch};
 use crate::staleness::Lag;
+use payments_tests::counting::aggregate;
 
 /// The most changes that a read lags behind: about as many as one case makes.
 const MOST_LAG: usize = 8;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use payments_machine::Fate;
+use payments_machine::{Call, Fate};
 use payments_tests::{CrashPoint, CrashPoints, Way};
 
 use crate::fault_injector::FaultInjector;
@@ -74,6 +74,11 @@ pub(crate) const WAYS_OF_TRANSACTIONS: [Way; 6] = [
         .of(TRANSACTIONS)
         .named(r#"CancelledFromHereOn("ConditionalCheckFailed")"#),
 ];
+
+/// A fate of the calls of one operation.
+pub(crate) fn of_calls(operation: &'static str, fate: Fate) -> impl Fn(&Call) -> Fate {
+    move |call| if call.operation == operation { fate } else { Fate::Pass }
+}
 
 /// One run of a handler.
 #[derive(Debug)]

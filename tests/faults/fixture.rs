@@ -4,25 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{SecondsFormat, TimeDelta};
-use daily_due_sweeper::{Action, Request, SweeperOutcome};
+use daily_due_sweeper::{Action, RedriveOutcome, Request, SweeperOutcome};
 use fastrand::Rng;
 use lambda_runtime::LambdaEvent;
 use payments_bank::{Dependencies, Functions};
 use payments_boot::Metrics;
 use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, Source, StreamMapping};
 use payments_lab::facts::intent::{Amendment, Intent};
+use payments_machine::invocation::context;
 use payments_machine::triggers::{queue_settings, stream_settings};
 use payments_machine::{Environment, Handlers as _, Queues, Template, Time};
 use payments_model::PaymentId;
 use payments_queue::Queue;
 use payments_sqs::SqsQueue;
-use payments_store::Store;
+use payments_store::{Store, TableNames};
 use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::{Value, json};
@@ -227,9 +227,8 @@ impl Fixture {
         action: Action,
         time: TimeDelta,
     ) -> Result<SweeperOutcome> {
-        let mut context = lambda_runtime::Context::default();
-        context.deadline = u64::try_from((self.time.now() + time).timestamp_millis())?;
-        let report = functions.sweeper.handle(LambdaEvent::new(Request { action }, context)).await;
+        let event = LambdaEvent::new(Request { action }, context(self.time.now() + time));
+        let report = functions.sweeper.handle(event).await;
         report.map_err(|error| anyhow::Error::from_boxed(error).context("the sweeper failed"))
     }
 
@@ -272,6 +271,30 @@ impl Fixture {
         Ok(())
     }
 
+    /// Sends a settlement result.
+    pub(crate) fn send_result(&self, result: &Value) -> Result<()> {
+        self.results.send(result.to_string(), self.time.now())?;
+        Ok(())
+    }
+
+    /// Sends what is pending, lets the transaction service answer all of it, and settles it.
+    pub(crate) async fn settle_pending(&self) -> Result<()> {
+        self.dispatch_all().await?;
+        self.serve(None)?;
+        self.settle_all().await
+    }
+
+    /// Passes an hour and a minute, and runs the redrive.
+    pub(crate) async fn redrive_later(&self) -> Result<RedriveOutcome> {
+        self.time.pass(TimeDelta::minutes(61));
+        redriven(self.tick(Action::Redrive).await?)
+    }
+
+    /// The names of the tables.
+    pub(crate) fn tables(&self) -> &TableNames {
+        &self.world.environment.tables
+    }
+
     /// Lets the transaction service answer all requests: each once and in order, or some twice and in a random order.
     pub(crate) fn serve(&self, random: Option<&mut Rng>) -> Result<()> {
         transaction_service::send_results(
@@ -284,11 +307,7 @@ impl Fixture {
 
     /// The items of a partition, in DynamoDB's JSON.
     pub(crate) async fn items(&self, table: &str, pk: &str) -> Result<Vec<Value>> {
-        let query = self.client.query().table_name(table).consistent_read(true);
-        let query = query.key_condition_expression("pk = :pk");
-        let query = query.expression_attribute_values(":pk", AttributeValue::S(pk.to_owned()));
-        let items = query.send().await?.items.unwrap_or_default();
-        Ok(items.iter().map(json_of_item).collect())
+        Ok(self.world.partition(table, pk).await?.iter().map(json_of_item).collect())
     }
 
     /// The details of these payments, the first ones and those of amendments, in DynamoDB's JSON.
@@ -300,11 +319,16 @@ impl Fixture {
         Ok(details)
     }
 
-    /// The sum of a metric over these lines.
-    pub(crate) fn metric(&self, lines: &[String], name: &str) -> u64 {
-        let value = |faults: &String| serde_json::from_str::<Value>(faults).ok()?[name].as_u64();
-        lines.iter().filter_map(value).sum()
+    /// Takes the sums of these metrics.
+    pub(crate) fn measured<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
+        let lines: Vec<Value> = self.metrics.take().iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        names.map(|name| lines.iter().filter_map(|line| line[name].as_u64()).sum())
     }
+}
+
+/// The outcome of a redrive.
+pub(crate) fn redriven(outcome: SweeperOutcome) -> Result<RedriveOutcome> {
+    if let SweeperOutcome::Redrive(outcome) = outcome { Ok(outcome) } else { bail!("{outcome:?}") }
 }
 
 /// The function of the stream mapping.
@@ -324,7 +348,6 @@ pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
 
 /// What functions work with over the injector: the SDKs with their retries, but without their pauses.
 async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
-    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
     let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
@@ -335,6 +358,7 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
         .retry_config(retries.clone())
         .retry_partition(RetryPartition::new(format!("fixture-{quota}")))
         .build();
+    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let sqs = aws_sdk_sqs::Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))

@@ -7,14 +7,14 @@ use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use daily_due_sweeper::Action;
 use payments_lab::facts::intent::Intent;
+use payments_lab::facts::results::processed;
+use payments_machine::Fate;
 use payments_machine::layers::attributes::text;
-use payments_machine::{Fate, Handlers as _};
 use payments_tests::Ask;
-use serde_json::{Value, json};
 
+use crate::fault_plan::of_calls;
 use crate::fixture::Fixture;
-use crate::invariants::{Stage, violations};
-use crate::transaction_service::result_of;
+use crate::invariants::Stage;
 
 /// Creates a payment and kills `settle` after its first write. Returns it, and when it was settled.
 async fn left_in_between(fixture: &Fixture) -> Result<(Vec<Intent>, DateTime<Utc>)> {
@@ -26,7 +26,7 @@ async fn left_in_between(fixture: &Fixture) -> Result<(Vec<Intent>, DateTime<Utc
     fixture.dispatch_all().await?;
     fixture.serve(None)?;
     while fixture.results.counts(fixture.time.now()).visible > 0 {
-        fixture.faults.inject(|call| if call.operation == "UpdateItem" { Fate::KillBefore } else { Fate::Pass });
+        fixture.faults.inject(of_calls("UpdateItem", Fate::KillBefore));
         ensure!(fixture.faults.until_killed(fixture.settle_step()).await.is_none(), "settle was not killed");
     }
     fixture.faults.clear();
@@ -36,7 +36,7 @@ async fn left_in_between(fixture: &Fixture) -> Result<(Vec<Intent>, DateTime<Utc
 
 /// The statuses in the hot table and in the long-term table.
 async fn statuses(fixture: &Fixture, intent: &Intent) -> Result<Vec<String>> {
-    let (tables, pk) = (&fixture.world.environment.tables, format!("ACCT#{}", intent.account));
+    let (tables, pk) = (fixture.tables(), format!("ACCT#{}", intent.account));
     let (hot, history) = (fixture.items(&tables.payments, &pk).await?, fixture.items(&tables.history, &pk).await?);
     Ok(hot.iter().chain(&history).map(|head| text(head, "status").to_owned()).collect())
 }
@@ -44,22 +44,11 @@ async fn statuses(fixture: &Fixture, intent: &Intent) -> Result<Vec<String>> {
 /// The head in the hot table follows, with the time of the settlement.
 async fn assert_completed(fixture: &Fixture, intents: &[Intent], settled_at: DateTime<Utc>) -> Result<()> {
     assert_eq!(statuses(fixture, &intents[0]).await?, ["PROCESSED", "PROCESSED"]);
-    assert_eq!(violations(fixture, intents, Stage::Finished).await?, [""; 0]);
+    fixture.assert_lawful(intents, Stage::Finished).await?;
     let pk = format!("ACCT#{}", intents[0].account);
-    let head = fixture.items(&fixture.world.environment.tables.payments, &pk).await?.remove(0);
+    let head = fixture.items(&fixture.tables().payments, &pk).await?.remove(0);
     assert_eq!(text(&head, "settledAt"), settled_at.to_rfc3339_opts(SecondsFormat::Secs, true));
     fixture.assert_counters_exact().await
-}
-
-/// The result of a payment: its own, or another one.
-fn result(intent: &Intent, other: Option<&str>) -> String {
-    let mut result = result_of(
-        &json!({ "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee }),
-    );
-    if let Some(transaction) = other {
-        result["transactionId"] = transaction.into();
-    }
-    result.to_string()
 }
 
 #[tokio::test]
@@ -78,11 +67,9 @@ async fn another_result_is_a_conflict_and_completes_it_as_it_was_decided() -> Re
     let (mut intents, settled_at) = left_in_between(&fixture).await?;
     intents[0].contested = true;
     drop(fixture.metrics.take());
-    fixture.results.send(result(&intents[0], Some("T-other")), fixture.time.now())?;
+    fixture.send_result(&processed(&intents[0].transfer(), "T-other"))?;
     ensure!(fixture.settle_step().await.is_some(), "the other result comes first");
-    let metrics = fixture.metrics.take();
-    let counted = ["ConflictingResults", "Processed", "RepeatedResults"].map(|name| fixture.metric(&metrics, name));
-    assert_eq!(counted, [1, 0, 0]);
+    assert_eq!(fixture.measured(["ConflictingResults", "Processed", "RepeatedResults"]), [1, 0, 0]);
     // Its own result need not come again.
     assert_eq!(statuses(&fixture, &intents[0]).await?, ["PROCESSED", "PROCESSED"]);
     fixture.settle_all().await?;
@@ -94,12 +81,11 @@ async fn a_redrive_completes_it_and_sends_nothing() -> Result<()> {
     let fixture = Fixture::start().await?;
     let (intents, settled_at) = left_in_between(&fixture).await?;
     // Its result does not come again.
-    fixture.time.pass(TimeDelta::minutes(61));
-    fixture.tick(Action::Redrive).await?;
+    fixture.redrive_later().await?;
     let sent = fixture.faults.sent();
     drop(fixture.metrics.take());
     fixture.dispatch_all().await?;
-    assert_eq!((fixture.faults.sent(), fixture.metric(&fixture.metrics.take(), "Completed")), (sent, 1));
+    assert_eq!((fixture.faults.sent(), fixture.measured(["Completed"])), (sent, [1]));
     assert_completed(&fixture, &intents, settled_at).await
 }
 
@@ -111,9 +97,9 @@ async fn a_payment_that_a_restore_brought_back_is_not_sent_again() -> Result<()>
         intents = fixture.due(1).await?;
     }
     let scheduled = fixture.world.heads(&intents[0].account).await?;
-    assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+    fixture.assert_finishes(&intents).await?;
     // The hot table is restored to the moment before the sweep, two hours later; its stream begins anew.
-    fixture.world.put_items(&fixture.world.environment.tables.payments, scheduled).await?;
+    fixture.world.put_items(&fixture.tables().payments, scheduled).await?;
     fixture.time.pass(TimeDelta::hours(2));
     let sent = fixture.faults.sent();
     fixture.tick(Action::Sweep).await?;
@@ -149,9 +135,7 @@ async fn readers_show_it_once_and_as_pending() -> Result<()> {
     assert_eq!(cancel.status, 409, "{cancel}");
 
     fixture.aggregate_all().await?;
-    let input: Value = json!({ "action": "recount", "from": day, "to": day });
-    let context = payments_machine::invocation::context(fixture.time.now() + TimeDelta::minutes(10));
-    let recounted = fixture.functions.scheduled("recount", input, context).await.map_err(anyhow::Error::msg)?;
+    let recounted = fixture.recount(day).await?;
     assert_eq!(recounted["exact"], 1, "{recounted}");
     fixture.settle_all().await?;
     assert_completed(&fixture, &intents, settled_at).await.context("in the end")

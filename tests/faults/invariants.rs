@@ -2,7 +2,7 @@
 //!
 //! The laws are those of the simulated month. Here an account's payments, changes and messages are read for them.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
@@ -55,7 +55,7 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
 
 /// Reads the heads of an account, and the details of these payments.
 async fn tables_of(fixture: &Fixture, account: &str, intents: &[Intent]) -> Result<Tables> {
-    let (names, pk) = (&fixture.world.environment.tables, format!("ACCT#{account}"));
+    let (names, pk) = (fixture.tables(), format!("ACCT#{account}"));
     let ids: Vec<&str> = intents.iter().filter_map(|intent| intent.accepted.as_deref()).collect();
     let hot = fixture.items(&names.payments, &pk).await?;
     let history = [fixture.items(&names.history, &pk).await?, fixture.details(&ids).await?].concat();
@@ -96,5 +96,19 @@ impl Fixture {
             self.tick(Action::Redrive).await?;
         }
         violations(self, intents, Stage::Finished).await
+    }
+
+    /// Fails if these payments break a law.
+    pub(crate) async fn assert_lawful(&self, intents: &[Intent], stage: Stage) -> Result<()> {
+        let found = violations(self, intents, stage).await?;
+        ensure!(found.is_empty(), "{found:#?}");
+        Ok(())
+    }
+
+    /// Runs everything without faults, and fails unless each of these payments comes to its end.
+    pub(crate) async fn assert_finishes(&self, intents: &[Intent]) -> Result<()> {
+        let found = self.finish(intents, None).await?;
+        ensure!(found.is_empty(), "{found:#?}");
+        Ok(())
     }
 }

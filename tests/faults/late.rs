@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta};
 use payments_machine::Fate;
 
 use crate::fixture::Fixture;
-use crate::invariants::{Stage, violations};
+use crate::invariants::Stage;
 
 /// The minute before the day ends.
 const EVENING: &str = "2026-11-20T23:58:00Z";
@@ -39,8 +39,8 @@ async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Resul
         fixture.faults.calls_take(TimeDelta::zero());
         let heads = fixture.world.heads(&intents[0].account).await?.len();
         assert_eq!(heads, usize::from(want == 201), "at {retry_at}");
-        assert_eq!(violations(&fixture, &intents, Stage::UnderWay).await?, [""; 0]);
-        assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+        fixture.assert_lawful(&intents, Stage::UnderWay).await?;
+        fixture.assert_finishes(&intents).await?;
         fixture.assert_counters_exact().await?;
     }
     Ok(())

@@ -137,7 +137,7 @@ async fn assert_night_is_over(
         let id = intent.accepted.as_ref().context("an id")?;
         ensure!(distinct.contains(id) != intent.cancelled, "{id} is in the reports: {}", distinct.contains(id));
     }
-    let tables = &fixture.world.environment.tables;
+    let tables = fixture.tables();
     let pk = format!("ACCT#{}", intents[0].account);
     let (hot, history) = (fixture.items(&tables.payments, &pk).await?, fixture.items(&tables.history, &pk).await?);
     ensure!(hot.is_empty() && history.len() == intents.len(), "{} are in the hot table", hot.len());

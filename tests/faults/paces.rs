@@ -4,15 +4,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
-use daily_due_sweeper::{Action, RedriveOutcome, SweeperOutcome};
+use daily_due_sweeper::{Action, RedriveOutcome};
 use lambda_runtime::LambdaEvent;
 use payments_bank::Functions;
 use payments_machine::{Call, Environment, Fate};
 use payments_tests::tables::context;
 
-use crate::fixture::{Fixture, SWEEPER_TIMEOUT as TIMEOUT, settle};
+use crate::fixture::{Fixture, SWEEPER_TIMEOUT as TIMEOUT, redriven, settle};
 use crate::sweeper::{many_due, swept};
 
 const THROTTLED: Fate = Fate::Refuse(400, "ProvisionedThroughputExceededException");
@@ -59,9 +59,8 @@ async fn redrivable(fixture: &Fixture, count: u32, shards: u32) -> Result<()> {
     Ok(())
 }
 
-async fn redriven(fixture: &Fixture, functions: &Functions) -> Result<RedriveOutcome> {
-    let report = fixture.tick_within(functions, Action::Redrive, TIMEOUT).await?;
-    if let SweeperOutcome::Redrive(report) = report { Ok(report) } else { bail!("{report:?}") }
+async fn redrive(fixture: &Fixture, functions: &Functions) -> Result<RedriveOutcome> {
+    redriven(fixture.tick_within(functions, Action::Redrive, TIMEOUT).await?)
 }
 
 #[tokio::test]
@@ -81,7 +80,7 @@ async fn a_redrive_keeps_the_pace_of_the_sweep() -> Result<()> {
     redrivable(&fixture, 250, 1).await?;
     let (slow, times) = (functions(&fixture, 1, 20, 0)?, note_updates(&fixture, |_, _| false));
     let started = fixture.time.now();
-    let report = redriven(&fixture, &slow).await?;
+    let report = redrive(&fixture, &slow).await?;
     assert_eq!((report.redriven, report.shards_unfinished), (250, 0));
     assert_pace(&times, 25);
     let took = fixture.time.now() - started;
@@ -93,9 +92,9 @@ async fn a_redrive_keeps_the_pace_of_the_sweep() -> Result<()> {
 async fn a_run_passes_over_waiting_payments_at_a_pace() -> Result<()> {
     let fixture = Fixture::with_shards(1).await?;
     redrivable(&fixture, 400, 1).await?;
-    assert_eq!(redriven(&fixture, &fixture.functions).await?.redriven, 400);
+    assert_eq!(redrive(&fixture, &fixture.functions).await?.redriven, 400);
     let started = fixture.time.now();
-    assert_eq!(redriven(&fixture, &fixture.functions).await?.waiting, 400);
+    assert_eq!(redrive(&fixture, &fixture.functions).await?.waiting, 400);
     // 200 heads a second.
     let took = fixture.time.now() - started;
     assert!(took >= TimeDelta::seconds(2) && took < TimeDelta::seconds(3), "{took}");
@@ -107,7 +106,7 @@ async fn a_redrive_that_is_throttled_for_a_second_continues() -> Result<()> {
     let fixture = Fixture::with_shards(2).await?;
     redrivable(&fixture, 60, 2).await?;
     note_updates(&fixture, |_, since| since < TimeDelta::seconds(1));
-    let report = redriven(&fixture, &fixture.functions).await?;
+    let report = redrive(&fixture, &fixture.functions).await?;
     assert_eq!((report.redriven, report.shards_unfinished), (60, 0), "{report:?}");
     fixture.assert_counters_exact().await
 }
@@ -124,12 +123,12 @@ async fn a_lastingly_throttled_shard_stops_no_other_redrive() -> Result<()> {
     };
     note_updates(&fixture, is_hot);
     let started = fixture.time.now();
-    let report = redriven(&fixture, &fixture.functions).await?;
+    let report = redrive(&fixture, &fixture.functions).await?;
     assert_eq!((report.redriven, report.shards_unfinished), (180, 1), "{report:?}");
     let took = fixture.time.now() - started;
     assert!(took >= TimeDelta::seconds(3) && took < TimeDelta::seconds(10), "{took}");
     fixture.faults.clear();
-    assert_eq!(redriven(&fixture, &fixture.functions).await?.redriven, 20);
+    assert_eq!(redrive(&fixture, &fixture.functions).await?.redriven, 20);
     fixture.assert_counters_exact().await
 }
 
@@ -196,18 +195,13 @@ async fn after_a_pause_the_first_payments_leave_the_pace_to_the_others() -> Resu
     let mut runs = Vec::new();
     for _ in 0..3 {
         // 11 seconds of work at 4 a second.
-        let SweeperOutcome::Redrive(report) =
-            fixture.tick_within(&slow, Action::Redrive, TimeDelta::seconds(22)).await?
-        else {
-            bail!("not a redrive")
-        };
+        let report = redriven(fixture.tick_within(&slow, Action::Redrive, TimeDelta::seconds(22)).await?)?;
         runs.push((report.redriven, report.shards_unfinished));
         fixture.time.pass(TimeDelta::minutes(60));
     }
     let all: u64 = runs.iter().map(|(redriven, _)| redriven).sum();
     assert_eq!((all, runs[0].1, runs[2].1), (100, 1, 0), "each once: {runs:?}");
-    let lines = fixture.metrics.take();
-    assert_eq!(fixture.metric(&lines, "RedriveShardsUnfinished"), 2, "{lines:?}");
+    assert_eq!(fixture.measured(["RedriveShardsUnfinished"]), [2]);
     fixture.assert_counters_exact().await
 }
 
@@ -243,14 +237,8 @@ async fn results_that_are_throttled_for_seconds_burn_no_receive() -> Result<()> 
     let (took, returned) = deliver(&fixture, &functions).await;
     assert_eq!(returned, 0, "all are settled");
     assert!(took >= TimeDelta::seconds(6) && took < TimeDelta::seconds(9), "{took}");
-    let lines = fixture.metrics.take();
-    assert_eq!(
-        (
-            fixture.metric(&lines, "Processed") + fixture.metric(&lines, "Failed"),
-            fixture.metric(&lines, "SettleOutages")
-        ),
-        (10, 0)
-    );
+    let [processed, failed, outages] = fixture.measured(["Processed", "Failed", "SettleOutages"]);
+    assert_eq!((processed + failed, outages), (10, 0));
     fixture.assert_counters_exact().await
 }
 

@@ -3,20 +3,26 @@
 //!
 //! A month's items are never damaged.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
-use daily_due_sweeper::{Action, SweeperOutcome};
+use daily_due_sweeper::Action;
 use payments_lab::facts::intent::Intent;
+use payments_lab::facts::results::{failed, processed};
 use payments_machine::Fate;
 use payments_machine::triggers::stream_settings;
 use payments_tests::Ask;
-use payments_tests::tables::{number, text};
+use payments_tests::tables::{key, number, text};
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
-use crate::invariants::{Stage, violations};
+use crate::fault_plan::of_calls;
+use crate::fixture::{Fixture, redriven};
+use crate::invariants::Stage;
+use crate::sweeper::swept;
 use crate::transaction_service::{read_requests, result_of};
+
+/// The id of a payment that there is not.
+const NOBODY: &str = "00000000-0000-5000-8000-000000000000";
 
 /// The messages of a queue.
 pub(crate) fn bodies(queue: &payments_queue::Queue, fixture: &Fixture) -> Vec<String> {
@@ -39,14 +45,10 @@ async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_a
     let requests = read_requests(&fixture.requests, &fixture.time)?;
     let early = fixture.created(1).await?;
     let taken = result_of(&requests[0]);
-    let unknown = json!({
-        "v": 1, "kind": "settlement", "paymentId": "00000000-0000-5000-8000-000000000000", "amountMinor": 7, "currency": "GBP", "payeeAccountId": "payee",
-        "status": "FAILED", "failureReason": "who?",
-    });
-    let too_early = json!({
-        "v": 1, "kind": "settlement", "paymentId": early[0].accepted, "amountMinor": 7, "currency": "GBP", "payeeAccountId": "payee",
-        "status": "PROCESSED", "transactionId": "T-early",
-    });
+    let of_seven =
+        |id: &str| json!({ "paymentId": id, "amountMinor": 7, "currency": "GBP", "payeeAccountId": "payee" });
+    let unknown = failed(&of_seven(NOBODY), "who?");
+    let too_early = processed(&of_seven(early[0].id()?), "T-early");
     let mut dead = vec![
         "not JSON".to_owned(),
         json!({ "v": 1, "kind": "settlement", "status": "PROCESSED", "transactionId": "T-nobody" }).to_string(),
@@ -67,21 +69,17 @@ async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_a
     }
     let first = fixture.settle_step().await.context("no delivery")?;
     assert_eq!((first.messages, first.deleted, first.error), (10, 3, None));
-    assert_eq!(violations(&fixture, &good, Stage::Finished).await?, [""; 0]);
+    fixture.assert_lawful(&good, Stage::Finished).await?;
 
     fixture.settle_all().await?;
     fixture.pass_visibility();
     assert!(fixture.settle_step().await.is_none(), "nothing is left in the queue");
     dead.sort();
     assert_eq!(bodies(&fixture.dead_results, &fixture), dead);
-    let lines = fixture.metrics.take();
     let often = u64::from(fixture.most_receives());
-    for (metric, want) in
-        [("PoisonMessages", 5 * often), ("UnknownPayments", often), ("EarlyResults", often), ("ConflictingResults", 0)]
-    {
-        assert_eq!(fixture.metric(&lines, metric), want, "{metric}");
-    }
-    assert_eq!(violations(&fixture, &early, Stage::UnderWay).await?, [""; 0]);
+    let metrics = ["PoisonMessages", "UnknownPayments", "EarlyResults", "ConflictingResults"];
+    assert_eq!(fixture.measured(metrics), [5 * often, often, often, 0]);
+    fixture.assert_lawful(&early, Stage::UnderWay).await?;
     fixture.assert_counters_exact().await
 }
 
@@ -89,15 +87,14 @@ async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_a
 async fn an_early_result_settles_when_its_payment_is_pending() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.created(1).await?;
-    let request = json!({ "paymentId": intents[0].accepted, "amountMinor": intents[0].amount, "currency": intents[0].currency, "payeeAccountId": intents[0].payee });
-    fixture.results.send(result_of(&request).to_string(), fixture.time.now())?;
+    fixture.send_result(&result_of(&intents[0].transfer()))?;
     let early = fixture.settle_step().await.context("no delivery")?;
     assert_eq!(early.deleted, 0);
     fixture.pass_visibility();
     fixture.tick(Action::Sweep).await?;
     let settled = fixture.settle_step().await.context("no delivery")?;
     assert_eq!(settled.deleted, 1);
-    assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
+    fixture.assert_lawful(&intents, Stage::Finished).await?;
     // The stream still has its claim: nothing is sent for a settled payment.
     fixture.dispatch_all().await?;
     assert_eq!(fixture.faults.sent(), 0);
@@ -108,45 +105,27 @@ async fn an_early_result_settles_when_its_payment_is_pending() -> Result<()> {
 async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alarms() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.created(3).await?;
-    let result = |intent: &Intent| {
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee,
-            "status": "PROCESSED", "transactionId": "T-same",
-        })
-    };
-    let other = json!({
-        "v": 1, "kind": "settlement", "paymentId": intents[0].accepted, "amountMinor": intents[0].amount, "currency": intents[0].currency, "payeeAccountId": intents[0].payee,
-        "status": "FAILED", "failureReason": "after all",
-    });
+    let [first, second] = [&intents[0], &intents[1]].map(Intent::transfer);
     let mut cancelled = fixture.created(1).await?;
     fixture.cancel(&mut cancelled[0]).await?;
-    let of_cancelled = cancelled[0].accepted.as_deref();
-    let processed_after_cancel = json!({
-        "v": 1, "kind": "settlement", "paymentId": of_cancelled, "amountMinor": cancelled[0].amount, "currency": "GBP", "payeeAccountId": cancelled[0].payee,
-        "status": "PROCESSED", "transactionId": "T-moved",
-    });
-    let failed_after_cancel = json!({
-        "v": 1, "kind": "settlement", "paymentId": of_cancelled, "amountMinor": cancelled[0].amount, "currency": "GBP", "payeeAccountId": cancelled[0].payee,
-        "status": "FAILED", "failureReason": "it was cancelled",
-    });
+    let of_cancelled = cancelled[0].transfer();
     fixture.time.pass(TimeDelta::seconds(61));
     fixture.tick(Action::Sweep).await?;
     for (message, metric) in [
-        (result(&intents[0]), "Processed"),
-        (result(&intents[0]), "RepeatedResults"),
-        (other, "ConflictingResults"),
-        (result(&intents[1]), "SharedTransactionIds"),
-        (processed_after_cancel, "CancelledPaymentsProcessed"),
-        (failed_after_cancel, "ConflictingResults"),
+        (processed(&first, "T-same"), "Processed"),
+        (processed(&first, "T-same"), "RepeatedResults"),
+        (failed(&first, "after all"), "ConflictingResults"),
+        (processed(&second, "T-same"), "SharedTransactionIds"),
+        (processed(&of_cancelled, "T-moved"), "CancelledPaymentsProcessed"),
+        (failed(&of_cancelled, "it was cancelled"), "ConflictingResults"),
     ] {
         drop(fixture.metrics.take());
-        fixture.results.send(message.to_string(), fixture.time.now())?;
+        fixture.send_result(&message)?;
         let step = fixture.settle_step().await.context("no delivery")?;
         assert_eq!(step.deleted, 1, "{metric}: a success to the queue");
-        let lines = fixture.metrics.take();
-        assert_eq!(fixture.metric(&lines, metric), 1, "{metric}: {lines:?}");
-        let both = ["ConflictingResults", "CancelledPaymentsProcessed"].map(|name| fixture.metric(&lines, name));
-        assert_eq!(both.iter().sum::<u64>(), u64::from(both.contains(&1)), "one of both: {lines:?}");
+        let [counted, both @ ..] = fixture.measured([metric, "ConflictingResults", "CancelledPaymentsProcessed"]);
+        assert_eq!(counted, 1, "{metric}");
+        assert_eq!(both.iter().sum::<u64>(), u64::from(both.contains(&1)), "one of both: {both:?}");
     }
     let untouched = fixture.world.heads(&cancelled[0].account).await?;
     assert_eq!(untouched[0]["status"], text("CANCELLED"));
@@ -160,17 +139,8 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
 
 /// Sets an attribute of a payment's head.
 async fn damage(fixture: &Fixture, intent: &Intent, attribute: &str, value: AttributeValue) -> Result<()> {
-    let id = intent.id()?;
-    let update = fixture.client.update_item().table_name(&fixture.world.environment.tables.payments);
-    update
-        .key("pk", text(format!("ACCT#{}", intent.account)))
-        .key("sk", text(format!("{}#{id}", intent.scheduled_for)))
-        .update_expression("SET #attribute = :value")
-        .expression_attribute_names("#attribute", attribute)
-        .expression_attribute_values(":value", value)
-        .send()
-        .await?;
-    Ok(())
+    let head = key(&format!("ACCT#{}", intent.account), &format!("{}#{}", intent.scheduled_for, intent.id()?));
+    fixture.world.set(&fixture.tables().payments, &head, attribute, Some(value)).await
 }
 
 /// Which of these payments were sent.
@@ -200,20 +170,17 @@ async fn an_unreadable_head_is_isolated_and_sent_once_it_is_repaired() -> Result
         assert_eq!(record["requestContext"]["condition"], "RetryAttemptsExhausted");
         assert_eq!(record["requestContext"]["approximateInvokeCount"], retries + 1);
     }
-    let lines = fixture.metrics.take();
-    assert!(fixture.metric(&lines, "PoisonRecords") > 0, "{lines:?}");
+    assert_ne!(fixture.measured(["PoisonRecords"]), [0]);
 
     fixture.serve(None)?;
     fixture.settle_all().await?;
-    fixture.time.pass(TimeDelta::minutes(61));
-    let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
+    let report = fixture.redrive_later().await?;
     assert_eq!((report.redriven, report.failed), (0, 1), "found, and not readable");
-    let lines = fixture.metrics.take();
-    assert_eq!(fixture.metric(&lines, "RedriveFailed"), 1, "{lines:?}");
+    assert_eq!(fixture.measured(["RedriveFailed"]), [1]);
 
     // The head is repaired, and the stream has passed: the redrive sends it.
     damage(&fixture, &intents[3], "scheduledFor", scheduled_for).await?;
-    let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
+    let report = redriven(fixture.tick(Action::Redrive).await?)?;
     assert_eq!((report.redriven, report.failed), (1, 0));
     fixture.dispatch_all().await?;
     assert!(sent(&fixture, &intents)[3]);
@@ -234,16 +201,14 @@ async fn a_head_whose_due_date_alone_is_another_is_never_sent() -> Result<()> {
     damage(&fixture, &intents[1], "due", text(due)).await?;
     drop(fixture.metrics.take());
     assert_eq!(sent_in_the_end(&fixture, &intents).await?, [true, false, true]);
-    let lines = fixture.metrics.take();
-    assert!(fixture.metric(&lines, "RequestsDisagreeing") > 0, "{lines:?}");
+    assert_ne!(fixture.measured(["RequestsDisagreeing"]), [0]);
     fixture.assert_counters_exact().await
 }
 
 /// Delivers everything and redrives once. Returns which of these payments were sent.
 async fn sent_in_the_end(fixture: &Fixture, intents: &[Intent]) -> Result<Vec<bool>> {
     fixture.dispatch_all().await?;
-    fixture.time.pass(TimeDelta::minutes(61));
-    fixture.tick(Action::Redrive).await?;
+    fixture.redrive_later().await?;
     fixture.dispatch_all().await?;
     Ok(sent(fixture, intents))
 }
@@ -260,8 +225,7 @@ async fn a_head_that_disagrees_with_its_details_is_isolated_and_never_sent() -> 
         assert_eq!(sent_in_the_end(&fixture, &intents).await?, [true, false, true], "{attribute}");
         let bodies_of_others = fixture.faults.sent_for(&intents[0].account);
         assert!(bodies_of_others.iter().all(|sent| sent.request["amountMinor"] != 999_999), "{attribute}");
-        let lines = fixture.metrics.take();
-        assert!(fixture.metric(&lines, "RequestsDisagreeing") > 0, "{attribute}: {lines:?}");
+        assert_ne!(fixture.measured(["RequestsDisagreeing"]), [0], "{attribute}");
         // Its claim, the damage and the redrive, each on its own.
         assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 3, "{attribute}");
         fixture.assert_counters_exact().await?;
@@ -286,13 +250,12 @@ async fn a_head_at_the_key_of_another_account_or_time_is_never_sent() -> Result<
             let changed = copy[*name].as_s().map_or_else(|_| String::new(), |it| it.replace(from, to));
             copy.insert((*name).to_owned(), text(changed));
         }
-        fixture.world.put_items(&fixture.world.environment.tables.payments, [copy]).await?;
+        fixture.world.put_items(&fixture.tables().payments, [copy]).await?;
         drop(fixture.metrics.take());
         fixture.dispatch_all().await?;
         assert_eq!(fixture.faults.sent(), 1, "{attributes:?}: only the payment itself");
-        let lines = fixture.metrics.take();
         // One that is due elsewhere and was never amended is not even read.
-        assert!(fixture.metric(&lines, "PoisonRecords") > 0, "{attributes:?}: {lines:?}");
+        assert_ne!(fixture.measured(["PoisonRecords"]), [0], "{attributes:?}");
         fixture.assert_counters_exact().await?;
     }
     Ok(())
@@ -302,15 +265,14 @@ async fn a_head_at_the_key_of_another_account_or_time_is_never_sent() -> Result<
 async fn the_redrive_finds_what_the_stream_mapping_gave_up() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(5).await?;
-    let down = Fate::Refuse(500, "InternalError");
-    fixture.faults.inject(move |call| if call.operation == "SendMessageBatch" { down } else { Fate::Pass });
+    fixture.faults.inject(of_calls("SendMessageBatch", Fate::Refuse(500, "InternalError")));
     fixture.dispatch_all().await?;
     fixture.faults.clear();
     assert_eq!(sent(&fixture, &intents), [false; 5]);
     assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 1, "none is poison, so nothing is isolated");
     // The stream has passed them, but they are still pending.
     assert!(fixture.dispatch_all().await?.is_empty());
-    assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+    fixture.assert_finishes(&intents).await?;
     assert_eq!(sent(&fixture, &intents), [true; 5]);
     fixture.assert_counters_exact().await
 }
@@ -321,7 +283,7 @@ async fn a_sweep_past(attribute: &str, value: AttributeValue) -> Result<()> {
     let intents = fixture.created(40).await?;
     damage(&fixture, &intents[0], attribute, value).await?;
     fixture.time.pass(TimeDelta::seconds(61));
-    let SweeperOutcome::Sweep(report) = fixture.tick(Action::Sweep).await? else { bail!("not a sweep") };
+    let report = swept(fixture.tick(Action::Sweep).await?)?;
     assert_eq!((report.claimed, report.failed, report.remaining), (39, 1, 0), "{report:?}");
     fixture.assert_counters_exact().await
 }
@@ -352,8 +314,7 @@ async fn an_index_entry_that_cannot_be_read_stops_no_other_redrive() -> Result<(
     let fixture = Fixture::with_shards(1).await?;
     let intents = fixture.pending(3).await?;
     damage(&fixture, &intents[1], "payeeAccountId", text("nobody at all")).await?;
-    fixture.time.pass(TimeDelta::minutes(61));
-    let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
+    let report = fixture.redrive_later().await?;
     assert_eq!((report.redriven, report.failed), (2, 1), "{report:?}");
     fixture.assert_counters_exact().await
 }
@@ -367,17 +328,14 @@ async fn a_due_key_of_another_payment_is_counted_and_stops_no_other() -> Result<
             Action::Sweep => (fixture.created(3).await?, "SCHEDULED"),
             Action::Redrive => (fixture.pending(3).await?, "PENDING"),
         };
-        let other = "00000000-0000-5000-8000-000000000000";
-        let due = text(format!("{status}#2026-11-20#{}#{other}", intents[1].scheduled_for));
+        let due = text(format!("{status}#2026-11-20#{}#{NOBODY}", intents[1].scheduled_for));
         damage(&fixture, &intents[1], "due", due).await?;
         fixture.time.pass(TimeDelta::minutes(61));
         for _ in 0..2 {
             drop(fixture.metrics.take());
             let outcome = fixture.tick(action).await?;
-            let lines = fixture.metrics.take();
             let metric = if action == Action::Sweep { "SweepFailed" } else { "RedriveFailed" };
-            assert_eq!(fixture.metric(&lines, metric), 1, "{outcome:?}");
-            assert_eq!(fixture.metric(&lines, "AlreadyClaimed"), 0, "{outcome:?}");
+            assert_eq!(fixture.measured([metric, "AlreadyClaimed"]), [1, 0], "{outcome:?}");
         }
         // A list names the payment itself, and not the one of its due key.
         let list = format!("/payments?dueDate=2026-11-20&status={status}");

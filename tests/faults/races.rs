@@ -4,6 +4,16 @@
 //! In a month, calls on one payment meet by chance. Here all do, also those that no month brings together: a result
 //! before its sweep, a cancel before its create was answered.
 
+/// The tests of races, each by its name and its race.
+macro_rules! no_schedule_breaks {
+    ($($test:ident: $race:ident,)*) => {
+        $(#[test]
+        fn $test() -> anyhow::Result<()> {
+            $crate::races::no_schedule_breaks($crate::races::Race::$race)
+        })*
+    };
+}
+
 mod amend;
 mod redate;
 
@@ -17,13 +27,14 @@ use daily_due_sweeper::Action;
 use payments_bank::Functions;
 use payments_lab::Weakness;
 use payments_lab::facts::intent::Intent;
+use payments_lab::facts::results::failed;
 use payments_machine::layers::random::Seed;
 use payments_model::PaymentId;
 use payments_tests::Ask;
 use proptest::collection::vec;
 use proptest::num::u8::ANY;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::disturbances;
 use crate::fixture::{Fixture, dispatch, settle};
@@ -141,19 +152,13 @@ impl Races {
             }
             Race::TwoSweepers => vec![self.sweep(0), self.sweep(1), self.cancel(2, intents), self.dispatch(3)],
             Race::Results => {
-                let contradict = |result: &Value| {
-                    let id = &result["paymentId"];
-                    json!({
-                        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": result["amountMinor"], "currency": result["currency"], "payeeAccountId": result["payeeAccountId"],
-                        "status": "FAILED", "failureReason": "or not",
-                    })
-                };
                 let reversed: Vec<Value> = results.iter().rev().cloned().collect();
-                let contradictions = results.iter().map(contradict).collect();
+                let contradictions = results.iter().map(|result| failed(result, "or not")).collect();
                 vec![self.settle(0, results), self.settle(1, contradictions), self.settle(2, reversed)]
             }
             Race::EarlyResult => {
-                let early = intents.borrow().iter().map(early_result).collect();
+                let early =
+                    intents.borrow().iter().map(|intent| transaction_service::result_of(&intent.transfer())).collect();
                 vec![self.sweep(0), self.settle(1, early), self.dispatch(2)]
             }
             Race::RedriveAgainstLateResult => {
@@ -194,10 +199,7 @@ impl Races {
     }
 
     fn settle(&self, task: usize, results: Vec<Value>) -> Task<'_> {
-        let message =
-            |(place, result): (usize, &Value)| json!({ "messageId": place.to_string(), "body": result.to_string() });
-        let records: Vec<Value> = results.iter().enumerate().map(message).collect();
-        let event = json!({ "Records": records });
+        let event = transaction_service::batch_of(&results);
         Box::pin(async move { settle(&self.sandboxes[task], event).await.map(drop).map_err(anyhow::Error::msg) })
     }
 
@@ -288,13 +290,6 @@ struct Conditions {
     weakness: Option<Weakness>,
 }
 
-/// The result that the service will send for a payment.
-fn early_result(intent: &Intent) -> Value {
-    transaction_service::result_of(
-        &json!({ "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee }),
-    )
-}
-
 /// The result of many schedules, and what they were like.
 type Raced = (Result<(), TestError<(bool, Vec<u8>)>>, Seen);
 
@@ -327,34 +322,13 @@ fn no_schedule_breaks(this: Race) -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn a_cancel_against_a_sweep() -> Result<()> {
-    no_schedule_breaks(Race::CancelAgainstSweep)
-}
-
-#[test]
-fn two_sweepers() -> Result<()> {
-    no_schedule_breaks(Race::TwoSweepers)
-}
-
-#[test]
-fn repeated_contradicting_and_disordered_results() -> Result<()> {
-    no_schedule_breaks(Race::Results)
-}
-
-#[test]
-fn a_result_before_its_payment_is_pending() -> Result<()> {
-    no_schedule_breaks(Race::EarlyResult)
-}
-
-#[test]
-fn a_redrive_against_a_late_result() -> Result<()> {
-    no_schedule_breaks(Race::RedriveAgainstLateResult)
-}
-
-#[test]
-fn an_ingest_retry_against_a_cancel() -> Result<()> {
-    no_schedule_breaks(Race::RetryAgainstCancel)
+no_schedule_breaks! {
+    a_cancel_against_a_sweep: CancelAgainstSweep,
+    two_sweepers: TwoSweepers,
+    repeated_contradicting_and_disordered_results: Results,
+    a_result_before_its_payment_is_pending: EarlyResult,
+    a_redrive_against_a_late_result: RedriveAgainstLateResult,
+    an_ingest_retry_against_a_cancel: RetryAgainstCancel,
 }
 
 #[test]

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use chrono::TimeDelta;
 use payments_lab::facts::heads::Tables;
 use payments_lab::laws::consumer::Consumer;
 use payments_lab::laws::counters::{self, Numbers};
+use payments_machine::Handlers as _;
+use payments_machine::invocation::context;
 use payments_machine::layers::attributes::{Key, key_of};
 use payments_model::UtcSecond;
 use payments_store::{LogHead, LogPosition, LogRead, Store};
@@ -19,12 +22,12 @@ const CHECKPOINTS: &str = "CHECKPOINT#counts";
 
 /// The counters of every date, and what the checkpoints count without a date.
 pub(crate) async fn counters(fixture: &Fixture) -> Result<Numbers> {
-    Ok(counters::shown(&items(fixture, &fixture.world.environment.tables.payments).await?))
+    Ok(counters::shown(&items(fixture, &fixture.tables().payments).await?))
 }
 
 /// The checkpoints of all shards.
 pub(crate) async fn checkpoints(fixture: &Fixture) -> Result<Vec<Value>> {
-    fixture.items(&fixture.world.environment.tables.payments, CHECKPOINTS).await
+    fixture.items(&fixture.tables().payments, CHECKPOINTS).await
 }
 
 /// All items of a table.
@@ -36,7 +39,7 @@ pub(crate) async fn items(fixture: &Fixture, table: &str) -> Result<BTreeMap<Key
 
 /// Where the counters and the log differ from a recount.
 pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
-    let names = &fixture.world.environment.tables;
+    let names = fixture.tables();
     let tables = Tables { hot: items(fixture, &names.payments).await?, history: items(fixture, &names.history).await? };
     let mut differences = counters::between(&counters::shown(&tables.hot), &counters::of(&tables));
     differences.extend(mislogged(fixture, &tables).await?);
@@ -45,7 +48,7 @@ pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
 
 /// Where the log differs from the heads: each version of a payment is there once, and in its order.
 async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
-    let store = Store::new(fixture.client.clone(), fixture.world.environment.tables.clone());
+    let store = Store::new(fixture.client.clone(), fixture.tables().clone());
     let now = UtcSecond::of(fixture.time.now())?;
     let head = store.log_head().await?.unwrap_or_else(|| LogHead::first("", now));
     let (mut consumer, mut wrong, mut after) = (Consumer::default(), Vec::new(), LogPosition::BEGINNING);
@@ -64,5 +67,14 @@ async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
             return Ok(wrong);
         }
         after = page.after;
+    }
+}
+
+impl Fixture {
+    /// Recounts a date.
+    pub(crate) async fn recount(&self, day: &str) -> Result<Value> {
+        let input = json!({ "action": "recount", "from": day, "to": day });
+        let context = context(self.time.now() + TimeDelta::minutes(10));
+        self.functions.scheduled("recount", input, context).await.map_err(anyhow::Error::msg)
     }
 }

@@ -5,6 +5,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, Weekday};
 use lambda_runtime::LambdaEvent;
 use payments_bank::Functions;
 use payments_lab::facts::intent::Intent;
+use payments_machine::invocation::context;
 use payments_model::{BusinessDays, DateRule};
 use payments_tests::Ask;
 use redate::RedateOutcome;
@@ -88,8 +89,7 @@ impl Fixture {
     /// Moves payments of the date for which these are scheduled.
     pub(crate) async fn redate(&self, functions: &Functions, intents: &[Intent]) -> Result<RedateOutcome> {
         let date = intents.first().and_then(|intent| intent.scheduled_for.get(..10)).context("no date")?;
-        let mut context = lambda_runtime::Context::default();
-        context.deadline = u64::try_from((self.time.now() + SWEEPER_TIMEOUT).timestamp_millis())?;
+        let context = context(self.time.now() + SWEEPER_TIMEOUT);
         let request = json!({ "action": "move", "calendar": "GB", "from": date, "to": date });
         let event = LambdaEvent::new(serde_json::from_value(request)?, context);
         let outcome = functions.redate.handle(event).await;

@@ -11,15 +11,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, SweepOutcome, SweeperOutcome};
 use payments_machine::{Call, Fate};
 use payments_store::Item;
-use payments_tests::tables::Units;
+use payments_tests::tables::{Units, key_of, number as n, text as s, units};
 
 use crate::fixture::Fixture;
-use crate::invariants::{Stage, violations};
+use crate::invariants::Stage;
 use crate::staleness::Lag;
-
-fn rows(rows: &[(&str, u64)]) -> Units {
-    rows.iter().map(|(place, units)| (("UpdateItem".to_owned(), (*place).to_owned()), *units)).collect()
-}
+use crate::transaction_service::result_of;
 
 pub(crate) fn swept(report: SweeperOutcome) -> Result<SweepOutcome> {
     if let SweeperOutcome::Sweep(report) = report { Ok(report) } else { bail!("{report:?}") }
@@ -31,7 +28,7 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
     let intents = fixture.due(7).await?;
     drop(fixture.world.take_write_units());
     assert_eq!(swept(fixture.tick(Action::Sweep).await?)?.claimed, 7);
-    assert_eq!(fixture.world.take_write_units(), rows(&[("payments", 7), ("payments/due", 14)]));
+    assert_eq!(fixture.world.take_write_units(), units("UpdateItem", [("payments", 7), ("payments/due", 14)]));
 
     // The index still shows all seven as scheduled. A rejected update costs what the item costs.
     fixture.faults.lag(Lag::always(7));
@@ -39,7 +36,7 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
     let again = swept(fixture.tick(Action::Sweep).await?)?;
     assert_eq!((again.claimed, again.already_claimed, again.remaining), (0, 7, 0));
     assert_eq!((fixture.faults.tries_of("UpdateItem"), fixture.faults.calls()), (7, 3 + 7));
-    assert_eq!(fixture.world.take_write_units(), rows(&[]), "nothing was written");
+    assert_eq!(fixture.world.take_write_units(), Units::new(), "nothing was written");
     for head in fixture.world.heads(&intents[0].account).await? {
         assert!(payments_store::item_bytes(&head) <= 1_024, "more than a unit: {head:?}");
     }
@@ -56,7 +53,7 @@ async fn a_settlement_costs_seven_or_six() -> Result<()> {
         drop(fixture.world.take_write_units());
         fixture.settle_all().await?;
         let failed = intents[0].amount.is_multiple_of(4);
-        let mut want = rows(&[("payments", 1), ("payments/due", 2), ("payments/unreported", 1)]);
+        let mut want = units("UpdateItem", [("payments", 1), ("payments/due", 2), ("payments/unreported", 1)]);
         let first = [("history", 1), ("history/due", 1), ("history/transaction", 1)];
         let first = first.into_iter().take(if failed { 2 } else { 3 });
         want.extend(first.map(|(place, units)| (("PutItem".to_owned(), place.to_owned()), units)));
@@ -65,13 +62,10 @@ async fn a_settlement_costs_seven_or_six() -> Result<()> {
 
         // The same result again finds the payment settled, and nothing is written.
         fixture.faults.clear();
-        fixture.results.send(
-            crate::transaction_service::result_of(&request_of(&fixture, &intents[0].account)?).to_string(),
-            fixture.time.now(),
-        )?;
+        fixture.send_result(&result_of(&request_of(&fixture, &intents[0].account)?))?;
         fixture.settle_all().await?;
-        assert_eq!((fixture.world.take_write_units(), fixture.faults.tries_of("UpdateItem")), (rows(&[]), 0));
-        assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
+        assert_eq!((fixture.world.take_write_units(), fixture.faults.tries_of("UpdateItem")), (Units::new(), 0));
+        fixture.assert_lawful(&intents, Stage::Finished).await?;
     }
     fixture.assert_counters_exact().await
 }
@@ -94,21 +88,20 @@ pub(crate) async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Resu
         let sk = format!("{due_at}#{number:08x}-0000-5000-8000-{number:012x}");
         let mut item: Item = head.clone();
         let mut set = |name: &str, value: AttributeValue| drop(item.insert(name.to_owned(), value));
-        set("pk", AttributeValue::S(format!("ACCT#bulk-{}", number % 50)));
-        set("due", AttributeValue::S(format!("SCHEDULED#{date}#{sk}")));
-        set("sk", AttributeValue::S(sk.clone()));
-        set("shard", AttributeValue::N((number % shards).to_string()));
+        set("pk", s(format!("ACCT#bulk-{}", number % 50)));
+        set("due", s(format!("SCHEDULED#{date}#{sk}")));
+        set("sk", s(sk.as_str()));
+        set("shard", n(number % shards));
         by_shard.entry(number % shards).or_default().insert(sk);
         puts.push(WriteRequest::builder().put_request(PutRequest::builder().set_item(Some(item)).build()?).build());
     }
     for some in puts.chunks(25) {
-        let table = &fixture.world.environment.tables.payments;
+        let table = &fixture.tables().payments;
         fixture.client.batch_write_item().request_items(table, some.to_vec()).send().await?;
     }
     // The original is deleted: only the copies are to be swept.
-    let key = ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone()));
-    let delete = fixture.client.delete_item().table_name(&fixture.world.environment.tables.payments);
-    delete.set_key(Some(key.into())).send().await?;
+    let delete = fixture.client.delete_item().table_name(&fixture.tables().payments);
+    delete.set_key(Some(key_of(&head))).send().await?;
     fixture.time.pass(TimeDelta::seconds(61));
     Ok(by_shard)
 }
@@ -188,8 +181,7 @@ async fn a_lastingly_throttled_shard_stops_no_other() -> Result<()> {
         let remaining = if known { (20, false) } else { (0, true) };
         assert_eq!((report.remaining, report.remaining_is_lower_bound), remaining, "{operation}: {report:?}");
         assert!(took < TimeDelta::seconds(10), "the sweep took {took}");
-        let lines = fixture.metrics.take();
-        assert_eq!(fixture.metric(&lines, "ShardsGivenUp"), 1, "{lines:?}");
+        assert_eq!(fixture.measured(["ShardsGivenUp"]), [1]);
         // Later the shard accepts writes again.
         fixture.faults.clear();
         let report = swept(fixture.tick(Action::Sweep).await?)?;
@@ -212,10 +204,9 @@ async fn a_redrive_measures_the_other_shards_although_one_is_broken() -> Result<
         if is_broken { Fate::Refuse(400, "AccessDeniedException") } else { Fate::Pass }
     });
     assert!(fixture.tick(Action::Redrive).await.is_err(), "the run fails");
-    let lines = fixture.metrics.take();
-    let [redriven, unfinished] = ["Redriven", "RedriveShardsUnfinished"].map(|name| fixture.metric(&lines, name));
-    assert!((1..40).contains(&redriven) && unfinished == 1, "{lines:?}");
+    let [redriven, unfinished] = fixture.measured(["Redriven", "RedriveShardsUnfinished"]);
+    assert!((1..40).contains(&redriven) && unfinished == 1, "{redriven}, {unfinished}");
     fixture.faults.clear();
-    assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+    fixture.assert_finishes(&intents).await?;
     fixture.assert_counters_exact().await
 }

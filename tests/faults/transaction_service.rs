@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use fastrand::Rng;
+use payments_lab::facts::results::{failed, of_settlement};
 use payments_machine::Time;
 use payments_model::{Failure, Settlement};
 use payments_queue::Queue;
@@ -13,20 +14,10 @@ use serde_json::{Value, json};
 /// The result for a request: every fourth amount fails, and every odd one echoes its account and due time.
 pub(crate) fn result_of(request: &Value) -> Value {
     let amount = request["amountMinor"].as_u64().unwrap_or(0);
-    let mut result = if amount.is_multiple_of(4) {
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": request["paymentId"],
-            "status": "FAILED", "failureCode": "AM04", "failureReason": "no money",
-        })
-    } else {
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": request["paymentId"],
-            "status": "PROCESSED", "transactionId": format!("T-{amount}"),
-        })
+    let mut result = match settlement_of(amount) {
+        Ok(settlement) => of_settlement(request, &settlement),
+        Err(error) => failed(request, &format!("{error:#}")),
     };
-    result["amountMinor"] = request["amountMinor"].clone();
-    result["currency"] = request["currency"].clone();
-    result["payeeAccountId"] = request["payeeAccountId"].clone();
     if amount % 2 == 1 {
         result["accountId"] = request["accountId"].clone();
         result["dueAt"] = request["dueAt"].clone();
@@ -36,10 +27,17 @@ pub(crate) fn result_of(request: &Value) -> Value {
 
 /// How the payment of an amount ends.
 pub(crate) fn settlement_of(amount: u64) -> Result<Settlement> {
-    Ok(match result_of(&json!({ "amountMinor": amount })) {
-        result if result["status"] == "FAILED" => Settlement::Failed(Failure::new(Some("AM04"), "no money")),
-        _ => Settlement::Processed(format!("T-{amount}").parse()?),
-    })
+    if amount.is_multiple_of(4) {
+        return Ok(Settlement::Failed(Failure::new(Some("AM04"), "no money")));
+    }
+    Ok(Settlement::Processed(format!("T-{amount}").parse()?))
+}
+
+/// The event of results that are delivered together.
+pub(crate) fn batch_of(results: &[Value]) -> Value {
+    let message =
+        |(place, result): (usize, &Value)| json!({ "messageId": place.to_string(), "body": result.to_string() });
+    json!({ "Records": results.iter().enumerate().map(message).collect::<Vec<_>>() })
 }
 
 /// Receives all requests.

@@ -18,6 +18,7 @@ use payments_tests::Ask;
 use payments_tests::tables::text;
 use serde_json::{Value, json};
 
+use crate::fault_plan::of_calls;
 use crate::fixture::{Fixture, settle, stream_of};
 use crate::invariants::{self, Stage};
 use crate::night::invoke;
@@ -49,11 +50,6 @@ async fn assert_seen(
     Ok(())
 }
 
-/// A fate of the calls of one operation.
-fn of_calls(operation: &'static str, fate: Fate) -> impl Fn(&payments_machine::Call) -> Fate {
-    move |call| if call.operation == operation { fate } else { Fate::Pass }
-}
-
 #[tokio::test]
 async fn a_lagging_index_breaks_a_sweeper_without_a_condition() -> Result<()> {
     assert_seen("was CANCELLED v2 and became PENDING", Stage::UnderWay, async |fixture, weakened| {
@@ -77,9 +73,7 @@ async fn stale_reads_break_a_dispatch_that_does_not_ask_for_consistency() -> Res
         fixture.faults.lag(Lag::always(1));
         fixture.dispatch_step().await?;
         fixture.faults.end();
-        fixture.dispatch_all().await?;
-        fixture.serve(None)?;
-        fixture.settle_all().await?;
+        fixture.settle_pending().await?;
         Ok(intents)
     })
     .await
@@ -112,6 +106,14 @@ async fn trusting_dispatch(fixture: &Fixture, event: Value) -> Result<Value, Str
     Ok(json!({}))
 }
 
+/// Delivers the whole stream to it.
+async fn dispatch_trustingly(fixture: &Fixture) -> Result<()> {
+    let settings = stream_settings("dispatch", Some(&fixture.dispatch_failures))?;
+    let mut mapping = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
+    mapping.drain(fixture.time.now(), 99, |event| trusting_dispatch(fixture, event)).await?;
+    Ok(())
+}
+
 /// Sends a payment's request, whatever state the payment is in.
 async fn send(fixture: &Fixture, id: &str, attempt: u32) -> Result<()> {
     let id: PaymentId = id.parse()?;
@@ -127,14 +129,12 @@ async fn send(fixture: &Fixture, id: &str, attempt: u32) -> Result<()> {
 async fn a_repeated_stream_breaks_a_dispatch_that_trusts_its_records() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.created(3).await?;
-    assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+    fixture.assert_finishes(&intents).await?;
     let before = fixture.faults.sent();
     fixture.dispatching.lock().await.restart_from_trim_horizon();
     fixture.dispatch_all().await?;
     assert_eq!(fixture.faults.sent(), before, "our own handler");
-    let settings = stream_settings("dispatch", Some(&fixture.dispatch_failures))?;
-    let mut mapping = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
-    mapping.drain(fixture.time.now(), 99, |event| trusting_dispatch(&fixture, event)).await?;
+    dispatch_trustingly(&fixture).await?;
     assert_eq!(fixture.faults.sent(), before + 3, "settled payments are sent again");
     fixture.assert_counters_exact().await
 }
@@ -143,15 +143,11 @@ async fn a_repeated_stream_breaks_a_dispatch_that_trusts_its_records() -> Result
 async fn damaged_details_break_a_dispatch_that_does_not_compare_them_with_the_head() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(1).await?;
-    let details = fixture.client.update_item().table_name(&fixture.world.environment.tables.history);
-    let details = details.key("pk", text(format!("PAY#{}", intents[0].id()?))).key("sk", text("DETAILS"));
-    let damage = details.update_expression("SET payeeAccountId = :other");
-    damage.expression_attribute_values(":other", text("somebody-else")).send().await?;
+    let damage = [(":other", text("somebody-else"))];
+    fixture.world.update_details(intents[0].id()?, "SET payeeAccountId = :other", &damage).await?;
     fixture.dispatch_all().await?;
     assert_eq!(fixture.faults.sent(), 0, "our own handler");
-    let settings = stream_settings("dispatch", Some(&fixture.dispatch_failures))?;
-    let mut mapping = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
-    mapping.drain(fixture.time.now(), 99, |event| trusting_dispatch(&fixture, event)).await?;
+    dispatch_trustingly(&fixture).await?;
     let found = violations(&fixture, &intents, Stage::UnderWay).await?;
     assert!(found.contains("was sent as"), "{found}");
     fixture.assert_counters_exact().await
@@ -161,7 +157,7 @@ async fn damaged_details_break_a_dispatch_that_does_not_compare_them_with_the_he
 async fn a_repeated_result_breaks_a_settle_without_a_condition() -> Result<()> {
     assert_seen("and became PROCESSED", Stage::UnderWay, async |fixture, weakened| {
         let intents = fixture.pending(1).await?;
-        assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+        fixture.assert_finishes(&intents).await?;
         invoke(fixture, &fixture.functions, "report").await?;
         fixture.faults.weaken(weakened.then_some(Weakness::UnconditionalSettle));
         let account = &intents[0].account;
@@ -172,7 +168,7 @@ async fn a_repeated_result_breaks_a_settle_without_a_condition() -> Result<()> {
             let mut result = result_of(&request);
             // An echo, since details that are read may be of the past too.
             (result["accountId"], result["dueAt"]) = (request["accountId"].clone(), request["dueAt"].clone());
-            fixture.results.send(result.to_string(), fixture.time.now())?;
+            fixture.send_result(&result)?;
             fixture.settle_step().await;
         }
         fixture.faults.end();
@@ -209,9 +205,7 @@ async fn a_throttle_breaks_a_dispatch_that_reports_no_failures() -> Result<()> {
         fixture.faults.inject(of_calls("SendMessageBatch", Fate::Refuse(400, "RequestThrottled")));
         fixture.dispatch_step().await?;
         fixture.faults.clear();
-        fixture.dispatch_all().await?;
-        fixture.serve(None)?;
-        fixture.settle_all().await?;
+        fixture.settle_pending().await?;
         Ok(intents)
     })
     .await
@@ -271,6 +265,6 @@ async fn a_kill_breaks_a_sweeper_that_sends_after_the_update_without_an_outbox()
     let found = violations(&fixture, &intents, Stage::Finished).await?;
     assert!(found.contains(STAYS_PENDING), "{found}");
     // Our own dispatch finds it in the stream.
-    assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+    fixture.assert_finishes(&intents).await?;
     fixture.assert_counters_exact().await
 }

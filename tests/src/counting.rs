@@ -1,7 +1,7 @@
 //! The delivery of the hot table's stream to `stream-aggregator`.
 
-use anyhow::{Context as _, Result, ensure};
-use chrono::{DateTime, TimeDelta, Utc};
+use anyhow::{Result, bail, ensure};
+use chrono::{DateTime, Utc};
 use payments_bank::Functions;
 use payments_delivery::{Delivery, DeliveryOutcome, StreamMapping};
 use payments_machine::Handlers as _;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// The most steps that empty a test's stream.
-const MAX_STEPS: usize = 1_000;
+/// The most steps that empty a stream; no stream here has as many batches.
+const MOST_STEPS: usize = 2_000;
 
 /// The mapping's first time. It is independent of the records' times: the windows do not matter to the function.
 const BEGINNING: DateTime<Utc> = DateTime::UNIX_EPOCH;
@@ -20,20 +20,17 @@ const BEGINNING: DateTime<Utc> = DateTime::UNIX_EPOCH;
 /// The stream mapping of `stream-aggregator`.
 pub struct Counting {
     mapping: StreamMapping,
-    now: DateTime<Utc>,
 }
 
 impl Counting {
     /// A mapping at the oldest record.
     pub async fn of(world: &World) -> Result<Self> {
-        let mapping = StreamMapping::new(stream_settings("stream-aggregator", None)?, world.stream().await?)?;
-        Ok(Self { mapping, now: BEGINNING })
+        Ok(Self { mapping: StreamMapping::new(stream_settings("stream-aggregator", None)?, world.stream().await?)? })
     }
 
     /// Lets these functions count the whole stream. Returns the number of records.
     pub async fn count(&mut self, functions: &Functions) -> Result<usize> {
-        let count = |event: Value| functions.deliver("stream-aggregator", event);
-        self.drain(count).await
+        self.drain(|event| aggregate(functions, event)).await
     }
 
     /// Lets these functions count the whole stream, whose records were made at `made_at`.
@@ -42,7 +39,7 @@ impl Counting {
             for record in event["Records"].as_array_mut().into_iter().flatten() {
                 record["dynamodb"]["ApproximateCreationDateTime"] = made_at.as_chrono().timestamp().into();
             }
-            functions.deliver("stream-aggregator", event)
+            aggregate(functions, event)
         };
         self.drain(count).await
     }
@@ -56,24 +53,54 @@ impl Counting {
         &mut self,
         function: impl Fn(Value) -> Answer,
     ) -> Result<usize> {
-        let mut records = 0;
-        for _ in 0..MAX_STEPS {
-            // One step begins to wait for a full batch; the next waits no longer.
-            let mut deliveries: Vec<Delivery> = Vec::new();
-            for wait in [TimeDelta::zero(), self.mapping.settings().maximum_batching_window] {
-                self.now += wait;
-                deliveries.extend(self.mapping.step(self.now, &function).await.context("the stream cannot be read")?);
-            }
-            if deliveries.is_empty() {
-                return Ok(records);
-            }
-            for delivery in deliveries {
-                ensure!(delivery.outcome == DeliveryOutcome::Succeeded, "{delivery:?}");
-                records += delivery.records;
-            }
-        }
-        anyhow::bail!("the stream is not empty after {MAX_STEPS} steps")
+        let delivered = drain(&mut self.mapping, BEGINNING, function).await?;
+        let failed = delivered.iter().find(|delivery| delivery.outcome != DeliveryOutcome::Succeeded);
+        ensure!(failed.is_none(), "{failed:?}");
+        Ok(delivered.iter().map(|delivery| delivery.records).sum())
     }
+}
+
+/// The function of the stream mapping.
+pub async fn aggregate(functions: &Functions, event: Value) -> Result<Value, String> {
+    functions.deliver("stream-aggregator", event).await
+}
+
+/// Steps a mapping until it has delivered a batch or has none left. Returns all deliveries. The mapping waits for a
+/// full batch, so its time passes here, and only its time.
+pub async fn next_batch<Answer: Future<Output = Result<Value, String>>>(
+    mapping: &mut StreamMapping,
+    mut now: DateTime<Utc>,
+    function: impl Fn(Value) -> Answer,
+) -> Result<Vec<Delivery>> {
+    let (mut all, mut idle) = (Vec::new(), 0);
+    while idle < 2 {
+        let deliveries = mapping.step(now, &function).await?;
+        idle = if deliveries.is_empty() { idle + 1 } else { 0 };
+        let batch = deliveries.iter().any(|delivery| delivery.records > 0);
+        all.extend(deliveries);
+        if batch {
+            break;
+        }
+        now += mapping.settings().maximum_batching_window;
+    }
+    Ok(all)
+}
+
+/// Delivers until the stream is empty and its windows have ended.
+pub async fn drain<Answer: Future<Output = Result<Value, String>>>(
+    mapping: &mut StreamMapping,
+    now: DateTime<Utc>,
+    function: impl Fn(Value) -> Answer,
+) -> Result<Vec<Delivery>> {
+    let mut all = Vec::new();
+    for _ in 0..MOST_STEPS {
+        let deliveries = next_batch(mapping, now, &function).await?;
+        if deliveries.is_empty() {
+            return Ok(all);
+        }
+        all.extend(deliveries);
+    }
+    bail!("the stream does not end")
 }
 
 impl World {

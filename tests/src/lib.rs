@@ -8,7 +8,7 @@ mod asserts;
 mod bus;
 mod cases;
 pub mod contract;
-mod counting;
+pub mod counting;
 mod crash_points;
 mod database;
 pub mod event_files;

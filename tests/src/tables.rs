@@ -201,6 +201,19 @@ impl World {
         Ok(())
     }
 
+    /// Sets an attribute of an item, or removes it.
+    pub async fn set(&self, table: &str, key: &Item, name: &str, value: Option<AttributeValue>) -> Result<()> {
+        let update = self.client().await.update_item().table_name(table).set_key(Some(key_of(key)));
+        let update = update.expression_attribute_names("#name", name);
+        match value {
+            Some(value) => update.update_expression("SET #name = :value").expression_attribute_values(":value", value),
+            None => update.update_expression("REMOVE #name"),
+        }
+        .send()
+        .await?;
+        Ok(())
+    }
+
     /// Updates an item of the hot table.
     pub async fn update(&self, item: &Item, expression: &str, values: &[(&str, AttributeValue)]) -> Result<()> {
         self.update_in(&self.environment.tables.payments, key_of(item), expression, values).await

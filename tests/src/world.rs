@@ -154,10 +154,15 @@ impl World {
     }
 
     async fn heads_in(&self, table: &str, account: &str) -> Result<Vec<Item>> {
+        self.partition(table, &format!("ACCT#{account}")).await
+    }
+
+    /// The items of a partition, as stored.
+    pub async fn partition(&self, table: &str, pk: &str) -> Result<Vec<Item>> {
         let query = self.client().await.query().table_name(table);
         let query = query
             .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", AttributeValue::S(format!("ACCT#{account}")));
+            .expression_attribute_values(":pk", AttributeValue::S(pk.to_owned()));
         Ok(query.into_paginator().items().send().collect::<Result<_, _>>().await?)
     }
 

@@ -15,11 +15,13 @@ use crate::checks::redated;
 use crate::facts::heads::{Tables, due_of, id_of, is_of_head, is_settled};
 use crate::facts::intent::Intent;
 use crate::facts::zone::Zone;
+use crate::laws::cancels::check_cancel;
 use crate::laws::reports;
 use crate::laws::reports::Published;
-use crate::laws::steps;
-use crate::laws::{self, CLOCKS_AGREE, Pending};
+use crate::laws::told_times::check_time as check_told_time;
+use crate::laws::{self, Pending};
 use crate::plans::later;
+use crate::time::CLOCKS_AGREE;
 use crate::world::bank::Bank;
 use crate::world::by_hand_log::ByHand;
 
@@ -134,8 +136,8 @@ impl Checker {
         let unasked = (settles && !was_sent).then(|| "was settled and never sent".to_owned());
         let early = before.as_ref().filter(|_| after.is_none()).and_then(|head| check_day_over(head, *at, zone));
         let step = before.as_ref().zip(after.as_ref());
-        let cancel = step.and_then(|(before, after)| steps::check_cancel(before, after, asked));
-        let time = step.and_then(|(before, after)| steps::check_time(before, after, *at));
+        let cancel = step.and_then(|(before, after)| check_cancel(before, after, asked));
+        let time = step.and_then(|(before, after)| check_told_time(before, after, *at));
         let problems = [laws::check_change(before.as_ref(), after.as_ref()), unasked, early, cancel, time];
         problems.into_iter().flatten().for_each(|problem| self.complain(*at, &format!("{} {problem}", key.1)));
         if let (Some(head), None) = (before, after) {

@@ -3,12 +3,12 @@
 //! Their results are of another transfer than the payment, and settle nothing. As docs/alarms.md says, the service reverses the transfer
 //! and says that the payment failed.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use payments_machine::layers::attributes::{number, text};
 use payments_model::PaymentId;
-use serde_json::json;
 
-use crate::facts::heads::id_of;
+use crate::facts::heads::{id_of, transfer};
+use crate::facts::results::failed;
 use crate::world::bank::Bank;
 
 /// Lets the service reverse all of them.
@@ -24,11 +24,8 @@ pub(crate) fn reverse(bank: &Bank) -> Result<()> {
             continue;
         }
         state.intents[place].contested = true;
-        let result = json!({
-            "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": payee,
-            "status": "FAILED", "failureReason": "reversed: a restore took the amendment back",
-        });
-        bank.queues.results.send(result.to_string(), bank.time.now()).map_err(|error| anyhow!("{error}"))?;
+        drop(state);
+        bank.send_result(&failed(&transfer(&head), "reversed: a restore took the amendment back"))?;
     }
     Ok(())
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
 
-use payments_machine::layers::attributes::{Key, text};
+use payments_machine::layers::attributes::{Key, number, text};
 
 pub use payments_machine::layers::attributes::is_of_head;
 
@@ -45,4 +46,32 @@ pub fn due_of(head: &Value) -> (&str, &str) {
 #[must_use]
 pub fn is_settled(status: &str) -> bool {
     matches!(status, "PROCESSED" | "FAILED")
+}
+
+/// Returns the payment of a head and its transfer, as requests and results name them.
+#[must_use]
+pub fn transfer(head: &Value) -> Value {
+    json!({
+        "paymentId": id_of(text(head, "sk")), "amountMinor": number(head, "amountMinor"), "currency": text(head, "currency"),
+        "payeeAccountId": text(head, "payeeAccountId"),
+    })
+}
+
+/// When a head last changed, by its trail.
+pub(crate) fn last_change(head: &Value) -> Option<DateTime<Utc>> {
+    text(&trail(head).last()?["M"], "at").parse().ok()
+}
+
+/// The trail of a head, its first entry first.
+pub(crate) fn trail(head: &Value) -> &[Value] {
+    head["trail"]["L"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A head of one change, for tests.
+#[cfg(test)]
+pub(crate) fn made(status: &str, version: u32, at: &str) -> Value {
+    json!({
+        "sk": { "S": "2026-03-12T08:00:00Z#7" }, "status": { "S": status }, "version": { "N": version.to_string() },
+        "trail": { "L": [{ "M": { "status": { "S": status }, "at": { "S": at } } }] },
+    })
 }

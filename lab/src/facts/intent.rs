@@ -257,6 +257,14 @@ impl Intent {
         json
     }
 
+    /// Returns the payment and its transfer, as requests and results name them.
+    #[must_use]
+    pub fn transfer(&self) -> Value {
+        json!({
+            "paymentId": self.accepted, "amountMinor": self.amount, "currency": self.currency, "payeeAccountId": self.payee,
+        })
+    }
+
     /// Returns the entry of a batch.
     #[must_use]
     pub fn entry(&self) -> Value {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use payments_machine::Call;
 use payments_machine::layers::{Answer, Layer, Next};
 
-use super::check_write;
-use super::steps::check_batch;
+use crate::laws::conditions::check_write;
+use crate::laws::one_content::check_batch;
 
 /// What calls were that no call may be. Clones share it.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,9 @@ use fastrand::Rng;
 use payments_machine::layers::attributes::{Key, number, text};
 use serde_json::Value;
 
+use crate::facts::heads::last_change;
 use crate::facts::heads::{Tables, due_of, id_of};
-use crate::laws::{self, CLOCKS_AGREE};
+use crate::time::CLOCKS_AGREE;
 
 /// What the consumer knows.
 #[derive(Debug, Default)]
@@ -150,7 +151,7 @@ impl Consumer {
     fn difference(&self, key: &Key, head: &Value, by_hand: bool) -> Option<String> {
         let id = id_of(&key.1);
         let is_behind = |event: &Value| event["version"].as_u64() < Some(number(head, "version"));
-        let was_in_gap = || laws::last_change(head).is_some_and(|at| Some(at - CLOCKS_AGREE) <= self.missing_until);
+        let was_in_gap = || last_change(head).is_some_and(|at| Some(at - CLOCKS_AGREE) <= self.missing_until);
         if self.has_gap() && self.last.get(id).is_none_or(is_behind) && was_in_gap() {
             return None;
         }

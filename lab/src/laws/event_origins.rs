@@ -8,7 +8,7 @@ use payments_machine::layers::lag::Change;
 use serde_json::Value;
 
 use crate::facts::heads::{id_of, is_of_head};
-use crate::laws::steps::told_at;
+use crate::laws::told_times::told_at;
 
 /// Checks the events of versions, but those by which a restore says what there is. Returns what is wrong.
 pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
@@ -60,16 +60,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn head(status: &str, version: u32, at: &str) -> Value {
-        let entry = json!({ "M": { "status": { "S": status }, "at": { "S": at } } });
-        json!({ "status": { "S": status }, "version": { "N": version.to_string() }, "trail": { "L": [entry] } })
-    }
+    use crate::facts::heads::made;
 
     #[test]
     fn an_event_is_a_change_as_it_was_made() {
         let (first, second) =
-            (head("SCHEDULED", 1, "2026-03-12T08:00:00Z"), head("PENDING", 2, "2026-03-13T08:00:00Z"));
+            (made("SCHEDULED", 1, "2026-03-12T08:00:00Z"), made("PENDING", 2, "2026-03-13T08:00:00Z"));
         let key = ("ACCT#a".to_owned(), "2026-03-13T08:00:00Z#7".to_owned());
         let change = |before: Option<&Value>, after: &Value| Change {
             at: DateTime::UNIX_EPOCH,

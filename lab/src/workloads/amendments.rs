@@ -16,10 +16,10 @@ use tokio::task::spawn_local;
 use crate::checks::redated;
 use crate::facts::heads::id_of;
 use crate::facts::intent::{Amendment, Intent};
-use crate::laws::CLOCKS_AGREE;
 use crate::plans::acts::Act;
+use crate::time::CLOCKS_AGREE;
 use crate::time::pause;
-use crate::workloads::clients::{TRIES, ask, cancel, create, wait};
+use crate::workloads::clients::{TRIES, ask, asked, cancel, claimed_at, create, is_for_later, wait};
 use crate::workloads::readers::get;
 use crate::world::bank::Bank;
 
@@ -86,7 +86,7 @@ impl Client<'_> {
 
     /// Waits for a while, mostly not until the payment is due.
     async fn idle(&mut self) {
-        let due = self.bank.state().intents[self.place].due();
+        let due = self.bank.intent(self.place).due();
         let left = due.map_or(0, |due| (due - self.bank.time.now()).num_seconds());
         pause(TimeDelta::seconds(self.random.i64(0..left.clamp(60, 2 * 86_400)))).await;
     }
@@ -112,7 +112,7 @@ impl Client<'_> {
             }
         }
         if self.random.bool() {
-            let due = self.bank.state().intents[self.place].due()?;
+            let due = self.bank.intent(self.place).due()?;
             let later = TimeDelta::seconds(self.random.i64(600..6 * 3_600));
             pause((due - self.bank.time.now()).max(TimeDelta::zero()) + later).await;
             let seen = self.read().await?;
@@ -138,11 +138,10 @@ impl Client<'_> {
         Some(())
     }
 
-    /// Amends the payment while the sweep claims it, which is every five minutes.
+    /// Amends the payment while the sweep claims it.
     async fn while_claimed(&mut self) -> Option<()> {
-        let due = self.bank.state().intents[self.place].due()?;
-        let to_sweep = 300_000 - due.timestamp_millis().rem_euclid(300_000);
-        let claimed = due + TimeDelta::milliseconds(to_sweep + self.random.i64(-500..2_500));
+        let due = self.bank.intent(self.place).due()?;
+        let claimed = claimed_at(due, &mut self.random);
         pause(claimed - self.bank.time.now() - TimeDelta::seconds(30)).await;
         let seen = self.read().await?;
         let number = self.wish(seen)?;
@@ -189,11 +188,8 @@ impl Client<'_> {
 
     /// Reads the payment. Returns the version that it has; `None` if it cannot be had.
     async fn read(&self) -> Option<u64> {
-        let path = {
-            let state = self.bank.state();
-            let intent = &state.intents[self.place];
-            format!("/accounts/{}/payments/{}", intent.account, intent.accepted.as_ref()?)
-        };
+        let intent = self.bank.intent(self.place);
+        let path = format!("/accounts/{}/payments/{}", intent.account, intent.accepted?);
         get(self.bank, &path).await?["version"].as_u64()
     }
 
@@ -219,20 +215,11 @@ impl Client<'_> {
     /// Sends an amendment until its answer is final. Returns that answer's status.
     async fn amend(&self, number: usize) -> Option<u16> {
         let request = self.request(number, |body| body)?;
-        for tried in 0..TRIES {
-            if let Some(reply) = ask(self.bank, &request).await
-                && self.told(number, &reply)
-            {
-                return Some(reply.status);
-            }
-            wait(tried).await;
-        }
-        None
+        asked(self.bank, &request, |reply| self.told(number, &reply).then_some(reply.status)).await
     }
 
     fn request(&self, number: usize, change: impl Fn(Value) -> Value) -> Option<Request> {
-        let state = self.bank.state();
-        let intent = &state.intents[self.place];
+        let intent = self.bank.intent(self.place);
         let Amendment { key, seen, wanted, .. } = &intent.amendments[number];
         let (id, seen) = (intent.accepted.as_ref()?, u32::try_from(*seen).ok()?);
         Some(Request::amend(&intent.account, id, (key, seen), &change(wanted.body())))
@@ -243,7 +230,7 @@ impl Client<'_> {
         let (bank, place) = (self.bank, self.place);
         redated::learn(bank);
         let complaint = match reply.status {
-            500 | 502..=504 | 429 => return false,
+            status if is_for_later(status) => return false,
             200 => {
                 let mut state = bank.state();
                 let intent = &mut state.intents[place];
@@ -253,9 +240,7 @@ impl Client<'_> {
             status => (!self.is_rightly_refused(number, status)).then_some("and is not so"),
         };
         if let Some(why) = complaint {
-            // Two statements: the state stays locked to the end of the first.
-            let intent = bank.state().intents[place].clone();
-            let head = bank.head_of(place);
+            let (intent, head) = (bank.intent(place), bank.head_of(place));
             let Amendment { key, seen, .. } = &intent.amendments[number];
             let what = format!("amendment {key} of {} at version {seen}", intent.amount);
             bank.complain(format!("{what} was answered {} {why}: {} {head:?}", reply.status, reply.text));
@@ -266,7 +251,7 @@ impl Client<'_> {
     /// Whether an amendment that was refused was not done, and the payment is as the answer says.
     fn is_rightly_refused(&self, number: usize, status: u16) -> bool {
         let (bank, now) = (self.bank, self.bank.time.now());
-        let intent = bank.state().intents[self.place].clone();
+        let intent = bank.intent(self.place);
         let id = intent.accepted.clone().unwrap_or_default();
         if bank.switches.is_restoring() || bank.state().lost.contains(&id) {
             return true;
@@ -299,7 +284,8 @@ impl Client<'_> {
             let Some(request) = self.request(number, other) else { return };
             match ask(self.bank, &request).await.map(|reply| reply.status) {
                 Some(422) => return self.count(Act::KeyReused),
-                None | Some(500 | 502..=504 | 429) => wait(tried).await,
+                None => wait(tried).await,
+                Some(status) if is_for_later(status) => wait(tried).await,
                 Some(status) => {
                     return self.bank.complain(format!("an amendment's key that was used again was answered {status}"));
                 }

@@ -3,7 +3,7 @@
 //! The checker leaves these changes out. Everything that the functions do before, between and after them is checked.
 
 use anyhow::{Context as _, Result, anyhow};
-use payments_machine::layers::attributes::{Key, key_of, text};
+use payments_machine::layers::attributes::{Key, json_of_key, key_of, text};
 use serde_json::{Value, json};
 
 use crate::plans::outages::Outage;
@@ -50,7 +50,7 @@ pub(crate) async fn correct(bank: &Bank, alarm: &str) -> Result<()> {
 }
 
 async fn set(bank: &Bank, key: &Key, attribute: &str, value: Value) -> Result<()> {
-    let update = json!({ "TableName": "payments", "Key": { "pk": { "S": key.0 }, "sk": { "S": key.1 } },
+    let update = json!({ "TableName": "payments", "Key": json_of_key(&key.0, &key.1),
         "UpdateExpression": "SET #attribute = :value", "ExpressionAttributeNames": { "#attribute": attribute },
         "ConditionExpression": "attribute_exists(pk)", "ExpressionAttributeValues": { ":value": value } });
     bank.engine.call("UpdateItem", &update).map_err(|error| anyhow!("{key:?} cannot be changed by hand: {error}"))?;

@@ -13,9 +13,9 @@ use serde_json::json;
 use tokio::task::spawn_local;
 
 use crate::facts::intent::Intent;
-use crate::laws::CLOCKS_AGREE;
 use crate::plans::faults::FaultKind;
-use crate::time::pause;
+use crate::time::CLOCKS_AGREE;
+use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
 /// How often a client sends a request until it gives up, with waits of 1, 2, 4, … seconds, at most ten minutes each.
@@ -115,9 +115,8 @@ async fn single(bank: &Arc<Bank>, random: &mut Rng, (left, end, then): (i64, Dat
         pause(TimeDelta::seconds(random.i64(1..2 * 86_400))).await;
         cancel(bank, place).await;
     } else if happens(random, 60) {
-        // At the last moment: while the sweep claims the payment, which is every five minutes.
-        let to_sweep = 300_000 - due.timestamp_millis().rem_euclid(300_000);
-        let claimed = due + TimeDelta::milliseconds(to_sweep + random.i64(-500..2_500));
+        // At the last moment: while the sweep claims the payment.
+        let claimed = claimed_at(due, random);
         pause(claimed - bank.time.now()).await;
         cancel(bank, place).await;
     } else if happens(random, 40) {
@@ -150,21 +149,18 @@ async fn correct(bank: &Arc<Bank>, place: usize, random: &mut Rng) {
     }
 }
 
+/// Draws when about the sweep claims a payment, which comes every five minutes.
+pub(crate) fn claimed_at(due: DateTime<Utc>, random: &mut Rng) -> DateTime<Utc> {
+    due + to_next(TimeDelta::minutes(5), due) + TimeDelta::milliseconds(random.i64(-500..2_500))
+}
+
 pub(crate) async fn create(bank: &Arc<Bank>, place: usize) {
-    let request = {
-        let state = bank.state();
-        let intent = &state.intents[place];
-        Request::create(&intent.account, &intent.key, &intent.body())
-    };
-    for tried in 0..TRIES {
-        if let Some(reply) = ask(bank, &request).await {
-            let id = reply.json().ok().and_then(|body| body["paymentId"].as_str().map(str::to_owned));
-            if told(bank, place, reply.status, id) {
-                return;
-            }
-        }
-        wait(tried).await;
-    }
+    let intent = bank.intent(place);
+    asked(bank, &Request::create(&intent.account, &intent.key, &intent.body()), |reply| {
+        let id = reply.json().ok().and_then(|body| body["paymentId"].as_str().map(str::to_owned));
+        told(bank, place, reply.status, id).then_some(())
+    })
+    .await;
 }
 
 /// Creates payments that are due together.
@@ -178,22 +174,20 @@ pub(crate) async fn create_all(bank: &Arc<Bank>, payments: usize, due: DateTime<
 
 /// Uses a payment's idempotency key for another payment, which must be refused.
 async fn reuse(bank: &Arc<Bank>, place: usize) {
-    let (account, key, mut body, known) = {
-        let state = bank.state();
-        let intent = &state.intents[place];
-        (intent.account.clone(), intent.key.clone(), intent.body(), intent.accepted.is_some())
-    };
-    body["amountMinor"] = json!(body["amountMinor"].as_u64().unwrap_or(0) + 1_000_000);
-    if !known {
+    let mut other = bank.intent(place);
+    if other.accepted.is_none() {
         return;
     }
-    for tried in 0..TRIES {
-        match ask(bank, &Request::create(&account, &key, &body)).await.map(|reply| reply.status) {
-            Some(422) => return,
-            None | Some(500 | 502..=504 | 429) => wait(tried).await,
-            Some(other) => return bank.complain(format!("a key that was used again was answered {other}")),
+    other.amount += 1_000_000;
+    asked(bank, &Request::create(&other.account, &other.key, &other.body()), |reply| match reply.status {
+        422 => Some(()),
+        status if is_for_later(status) => None,
+        status => {
+            bank.complain(format!("a key that was used again was answered {status}"));
+            Some(())
         }
-    }
+    })
+    .await;
 }
 
 /// Notes what a client was told of a create. Returns whether that is final.
@@ -210,7 +204,7 @@ fn told(bank: &Bank, place: usize, status: u16, id: Option<String>) -> bool {
                 intent.accepted = Some(id);
                 true
             }
-            (500 | 502..=504 | 429, _) => false,
+            (status, _) if is_for_later(status) => false,
             // A payment is refused if its date ended while the client tried.
             (422, _) if intent.accepted.is_none() && intent.has_passed(bank.time.now() + CLOCKS_AGREE) => {
                 intent.refused = true;
@@ -228,29 +222,51 @@ fn told(bank: &Bank, place: usize, status: u16, id: Option<String>) -> bool {
 
 /// Cancels the payment of an intent, if it was accepted.
 pub(crate) async fn cancel(bank: &Arc<Bank>, place: usize) {
-    let (account, id) = {
-        let state = bank.state();
-        let intent = &state.intents[place];
-        let Some(id) = intent.accepted.clone() else { return };
-        (intent.account.clone(), id)
-    };
+    let Intent { account, accepted: Some(id), .. } = bank.intent(place) else { return };
     bank.state().cancel_asked.insert(id.clone());
-    let request = Request::cancel(&account, &id);
-    for tried in 0..TRIES {
-        match ask(bank, &request).await.map(|reply| reply.status) {
-            Some(200) => {
-                bank.state().intents[place].cancelled = true;
-                return;
-            }
-            Some(409) if bank.is_scheduled(place) => return bank.complain(format!("the cancel of {id} was refused")),
-            Some(409) => return,
-            None | Some(500 | 502..=504 | 429) => {}
+    asked(bank, &Request::cancel(&account, &id), |reply| {
+        match reply.status {
+            200 => bank.state().intents[place].cancelled = true,
+            409 if bank.is_scheduled(place) => bank.complain(format!("the cancel of {id} was refused")),
+            409 => {}
+            status if is_for_later(status) => return None,
             // A restore left nothing of the payment meanwhile.
-            Some(404) if bank.switches.is_restoring() || bank.state().lost.contains(&id) => return,
-            Some(other) => return bank.complain(format!("the cancel of {id} was answered {other}")),
+            404 if bank.switches.is_restoring() || bank.state().lost.contains(&id) => {}
+            other => bank.complain(format!("the cancel of {id} was answered {other}")),
+        }
+        Some(())
+    })
+    .await;
+}
+
+/// Sends a request until its answer is final, or the client gives up.
+pub(crate) async fn asked<T>(
+    bank: &Arc<Bank>,
+    request: &Request,
+    is_final: impl FnMut(Reply) -> Option<T>,
+) -> Option<T> {
+    asked_as(bank, event::DEVELOPMENT_CLIENT, request, is_final).await
+}
+
+/// The same as a client.
+pub(crate) async fn asked_as<T>(
+    bank: &Arc<Bank>,
+    client: &str,
+    request: &Request,
+    mut is_final: impl FnMut(Reply) -> Option<T>,
+) -> Option<T> {
+    for tried in 0..TRIES {
+        if let Some(done) = ask_as(bank, client, request).await.and_then(&mut is_final) {
+            return Some(done);
         }
         wait(tried).await;
     }
+    None
+}
+
+/// Whether the same request may succeed later.
+pub(crate) fn is_for_later(status: u16) -> bool {
+    matches!(status, 500 | 502..=504 | 429)
 }
 
 pub(crate) async fn wait(tried: u32) {
@@ -263,7 +279,7 @@ pub(crate) async fn ask(bank: &Arc<Bank>, request: &Request) -> Option<Reply> {
 }
 
 /// Sends a request as a client.
-pub(crate) async fn ask_as(bank: &Arc<Bank>, client: &str, request: &Request) -> Option<Reply> {
+async fn ask_as(bank: &Arc<Bank>, client: &str, request: &Request) -> Option<Reply> {
     if bank.switches.is_restoring() {
         // The API is closed: 429.
         return None;

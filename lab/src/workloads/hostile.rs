@@ -5,12 +5,12 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use http::Method;
-use payments_machine::client::Request;
+use payments_machine::client::{Reply, Request};
 use serde_json::{Value, json};
 
 use crate::plans::faults::FaultKind;
 use crate::time::pause;
-use crate::workloads::clients::{TRIES, ask, wait};
+use crate::workloads::clients::asked;
 use crate::world::bank::Bank;
 
 /// Lets hostile clients send until `end`.
@@ -22,18 +22,16 @@ pub(crate) async fn run(bank: Arc<Bank>, end: DateTime<Utc>) {
             continue;
         }
         let request = hostile(&mut random);
-        for tried in 0..TRIES {
-            match ask(&bank, &request).await {
-                Some(reply) if (400..500).contains(&reply.status) && reply.status != 429 => break,
-                // Something else is wrong, too.
-                None => wait(tried).await,
-                Some(reply) if reply.is_for_later() || reply.status == 500 => wait(tried).await,
-                Some(reply) => {
-                    bank.complain(format!("{request:?} was answered {}", reply.status));
-                    break;
-                }
+        let answered = |Reply { status, .. }| match status {
+            // Something else is wrong, too.
+            429 | 500.. => None,
+            400.. => Some(()),
+            _ => {
+                bank.complain(format!("{request:?} was answered {status}"));
+                Some(())
             }
-        }
+        };
+        asked(&bank, &request, answered).await;
     }
 }
 

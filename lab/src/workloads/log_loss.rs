@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow};
 use fastrand::Rng;
 use object_store::ObjectStore;
 use object_store::prefix::PrefixStore;
-use payments_machine::layers::attributes::{Key, number};
+use payments_machine::layers::attributes::{Key, json_of_key, number};
 use payments_model::UtcSecond;
 use payments_restore::Source;
 use serde_json::{Value, json};
@@ -105,10 +105,7 @@ fn count_one_less(items: &mut BTreeMap<Key, Value>) {
 pub(crate) fn set(bank: &Bank, table: &str, key: &Key, item: Option<&Value>) -> Result<()> {
     let (operation, input) = match item {
         Some(item) => ("PutItem", json!({ "TableName": table, "Item": item })),
-        None => {
-            let key = json!({ "pk": { "S": key.0 }, "sk": { "S": key.1 } });
-            ("DeleteItem", json!({ "TableName": table, "Key": key }))
-        }
+        None => ("DeleteItem", json!({ "TableName": table, "Key": json_of_key(&key.0, &key.1) })),
     };
     bank.engine.call(operation, &input).map(drop).map_err(|error| anyhow!("{error}"))
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use anyhow::Result;
 use chrono::TimeDelta;
 use payments_machine::client::Request;
-use payments_machine::layers::attributes::{number, text};
+use payments_machine::layers::attributes::text;
 use serde_json::{Value, json};
 
-use crate::facts::heads::due_of;
+use crate::facts::heads::{due_of, id_of, transfer};
+use crate::facts::results::processed;
 use crate::plans::broken::Part;
 use crate::plans::outages::Outage;
 use crate::time::pause;
 use crate::workloads::{by_hand, clients};
-use crate::world::bank::Bank;
+use crate::world::bank::{Bank, second_thoughts};
 
 /// How long the transaction service is away.
 const AWAY: TimeDelta = TimeDelta::days(2);
@@ -102,11 +103,10 @@ pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
 fn strangers(bank: &Bank) -> Result<()> {
     for number in 0..STRANGERS {
         let id = payments_model::PaymentId::derive(&"elsewhere".parse()?, &format!("stranger-{number}").parse()?);
-        let result = json!({
-            "v": 1, "kind": "settlement", "paymentId": id.to_string(), "amountMinor": 7, "currency": "GBP", "payeeAccountId": "nobody",
-            "status": "PROCESSED", "transactionId": format!("TX-{number}"),
+        let transfer = json!({
+            "paymentId": id.to_string(), "amountMinor": 7, "currency": "GBP", "payeeAccountId": "nobody",
         });
-        bank.queues.results.send(result.to_string(), bank.time.now())?;
+        bank.send_result(&processed(&transfer, &format!("TX-{number}")))?;
     }
     Ok(())
 }
@@ -114,13 +114,7 @@ fn strangers(bank: &Bank) -> Result<()> {
 /// Waits for the next settled payment, and sends another result of it.
 async fn contradict(bank: &Bank) -> Result<()> {
     let head = first(bank, "PROCESSED").await?;
-    let id = id_of(&head);
-    let result = json!({
-        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": number(&head, "amountMinor"), "currency": text(&head, "currency"), "payeeAccountId": text(&head, "payeeAccountId"),
-        "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts",
-    });
-    bank.queues.results.send(result.to_string(), bank.time.now())?;
-    Ok(())
+    bank.send_result(&second_thoughts(&transfer(&head)))
 }
 
 /// Lets a client cancel a payment, and the transaction service process it all the same.
@@ -128,22 +122,13 @@ async fn process_cancelled(bank: &Arc<Bank>) -> Result<()> {
     loop {
         // The one that is due last: it is not claimed meanwhile.
         let heads = by_hand::heads(bank, "SCHEDULED")?;
-        let id = heads.last().map(id_of).unwrap_or_default();
-        let place = bank.state().intents.iter().position(|intent| intent.accepted.as_ref() == Some(&id));
+        let id = heads.last().map(|head| id_of(text(head, "sk")));
+        let place = bank.state().intents.iter().position(|intent| id.is_some() && intent.accepted.as_deref() == id);
         if let Some(place) = place {
             clients::cancel(bank, place).await;
-            let (amount, currency, payee) = {
-                let state = bank.state();
-                let intent = &state.intents[place];
-                (intent.amount, intent.currency, intent.payee.clone())
-            };
-            if bank.state().intents[place].cancelled {
-                let result = json!({
-                    "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": payee,
-                    "status": "PROCESSED", "transactionId": "TX-CANCELLED",
-                });
-                bank.queues.results.send(result.to_string(), bank.time.now())?;
-                return Ok(());
+            let intent = bank.intent(place);
+            if intent.cancelled {
+                return bank.send_result(&processed(&intent.transfer(), "TX-CANCELLED"));
             }
         }
         pause(TimeDelta::minutes(5)).await;
@@ -181,8 +166,4 @@ async fn first(bank: &Bank, status: &str) -> Result<Value> {
         let look_again = if status == "SCHEDULED" { TimeDelta::minutes(5) } else { TimeDelta::seconds(20) };
         pause(look_again).await;
     }
-}
-
-fn id_of(head: &Value) -> String {
-    text(head, "sk").split_once('#').map_or("", |(_, id)| id).to_owned()
 }

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_bank::Functions;
-use payments_machine::Handlers as _;
 use payments_queue::Queue;
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -15,7 +13,6 @@ use crate::plans::broken::Part;
 use crate::time::pause;
 use crate::workloads::by_hand;
 use crate::workloads::runbook::Action;
-use crate::workloads::triggers::context;
 use crate::world::bank::Bank;
 
 /// How long the operator waits for an alarm to end before taking its actions again.
@@ -111,11 +108,8 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
 
 /// Invokes a function as an operator does.
 async fn run(bank: &Bank, function: &'static str, input: Value) -> Result<Value> {
-    let timeout = TimeDelta::minutes(15);
-    let context = context(bank.time.now() + timeout);
-    let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
-    let done = bank.lambda.invoke(function, timeout, run).await;
-    done.and_then(|done| done).map_err(|error| anyhow!("{function}: {error}"))
+    let done = bank.scheduled(function, input, TimeDelta::minutes(15), TimeDelta::zero()).await;
+    done.map_err(|error| anyhow!("{function}: {error}"))
 }
 
 /// Recounts, and repairs what differs 25 hours later, until nothing differs.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Days, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_machine::client::Request;
+use payments_machine::client::{Reply, Request};
 use payments_machine::layers::attributes::{number, text};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::checks::redated;
 use crate::facts::heads::{due_of, id_of};
 use crate::facts::intent::Intent;
 use crate::time::pause;
-use crate::workloads::clients::{ACCOUNTS, TRIES, ask, wait};
+use crate::workloads::clients::{ACCOUNTS, asked};
 use crate::world::bank::Bank;
 use crate::world::lag;
 
@@ -114,7 +114,7 @@ async fn get_one(bank: &Arc<Bank>, random: &mut Rng) {
         places.map(|(place, _)| place).collect()
     };
     let Some(place) = random.choice(accepted) else { return };
-    let intent = bank.state().intents[place].clone();
+    let intent = bank.intent(place);
     let id = intent.accepted.unwrap_or_default();
     let path = format!("/accounts/{}/payments/{id}", intent.account);
     let began = bank.time.now();
@@ -213,18 +213,16 @@ fn may_be_lost(bank: &Bank, path: &str) -> bool {
 
 /// Reads what is at a path; `None` if it cannot be had for long, or is lost.
 pub(crate) async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
-    for tried in 0..TRIES {
-        match ask(bank, &Request::get(path)).await {
-            Some(reply) if reply.status == 200 => return reply.json().ok(),
-            // Cursors of a log that was lost lead nowhere, and of no other.
-            Some(reply) if reply.status == 410 && bank.state().lost_epoch.is_some() => return reply.json().ok(),
-            Some(reply) if reply.status == 404 && may_be_lost(bank, path) => return None,
-            Some(reply) if !reply.is_for_later() && reply.status != 500 => {
-                bank.complain(format!("GET {path} was answered {}", reply.status));
-                return None;
-            }
-            _ => wait(tried).await,
+    let answered = |reply: Reply| match reply.status {
+        200 => Some(reply.json().ok()),
+        // Cursors of a log that was lost lead nowhere, and of no other.
+        410 if bank.state().lost_epoch.is_some() => Some(reply.json().ok()),
+        404 if may_be_lost(bank, path) => Some(None),
+        429 | 500.. => None,
+        status => {
+            bank.complain(format!("GET {path} was answered {status}"));
+            Some(None)
         }
-    }
-    None
+    };
+    asked(bank, &Request::get(path), answered).await?
 }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
-use payments_bank::Functions;
+use payments_machine::Environment;
 use payments_machine::layers::attributes::text;
 use payments_machine::layers::random::{Seed, happens};
-use payments_machine::{Environment, Handlers as _};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
@@ -19,7 +18,7 @@ use crate::facts::heads::{due_of, id_of, is_of_head};
 use crate::plans::faults::FaultKind;
 use crate::settings::Settings;
 use crate::time::pause;
-use crate::workloads::triggers::{SCHEDULED_TIMEOUT, context};
+use crate::workloads::triggers::SCHEDULED_TIMEOUT;
 use crate::world::bank::Bank;
 use crate::world::lag;
 
@@ -71,11 +70,7 @@ async fn run(bank: Arc<Bank>, days: u32) {
             return;
         }
         bank.faults.count(FaultKind::DatesClosed);
-        bank.state().busy += 1;
-        if let Err(error) = move_all(&bank, (random.bool(), last)).await {
-            bank.complain(format!("a redate failed: {error:#}"));
-        }
-        bank.state().busy -= 1;
+        bank.busy_with(move_all(&bank, (random.bool(), last)), "a redate failed").await;
     }
 }
 
@@ -118,10 +113,7 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
             pause(TimeDelta::hours(1)).await;
         }
         let request = json!({ "action": action, "calendar": "GB", "from": from, "to": to });
-        let context = context(bank.time.now() + SCHEDULED_TIMEOUT);
-        let run = |functions: Arc<Functions>| async move { functions.scheduled("redate", request, context).await };
-        let done = bank.lambda.invoke("redate", SCHEDULED_TIMEOUT, run).await;
-        match done.and_then(|done| done) {
+        match bank.scheduled("redate", request, SCHEDULED_TIMEOUT, TimeDelta::zero()).await {
             Ok(outcome) => return Ok(outcome),
             // The run was tried for days.
             Err(error) if error.contains("days ago") => return Ok(Value::Null),

@@ -13,8 +13,6 @@ use chrono::TimeDelta;
 use fastrand::Rng;
 use object_store::ObjectStore;
 use object_store::prefix::PrefixStore;
-use payments_bank::Functions;
-use payments_machine::Handlers as _;
 use payments_machine::client::Request;
 use payments_machine::layers::attributes::{Key, number, text};
 use payments_machine::layers::random::happens;
@@ -32,10 +30,10 @@ use crate::settings::FAULTY;
 use crate::time::pause;
 use crate::workloads::amendments;
 use crate::workloads::by_hand::heads;
-use crate::workloads::clients::{TRIES as ASKED, ask_as, wait};
+use crate::workloads::clients::asked_as;
 use crate::workloads::log_loss::{self, LogLoss, set};
 use crate::workloads::restored::{self, Loss};
-use crate::workloads::triggers::{SCHEDULED_TIMEOUT, context};
+use crate::workloads::triggers::SCHEDULED_TIMEOUT;
 use crate::workloads::unsendable;
 use crate::world::bank::Bank;
 use crate::world::lag;
@@ -82,12 +80,8 @@ async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
         return;
     }
     bank.faults.count(FaultKind::Restored);
-    bank.state().busy += 1;
     let operator = Operator { bank: &bank, files: &files };
-    if let Err(error) = operator.restore(&mut random).await {
-        bank.complain(format!("a restore failed: {error:#}"));
-    }
-    bank.state().busy -= 1;
+    bank.busy_with(operator.restore(&mut random), "a restore failed").await;
 }
 
 /// Who restores.
@@ -224,14 +218,9 @@ impl Operator<'_> {
             bank.state().cancel_asked.insert(id.to_owned());
             let amended = if place == 0 { amendments::by_mistake(bank, head) } else { None };
             let request = amended.unwrap_or_else(|| Request::cancel(account, id));
-            for tried in 0..ASKED {
-                // It does not matter whether it was: its client may have changed it before.
-                wrong.insert(id.to_owned(), number(head, "version"));
-                match ask_as(bank, FAULTY, &request).await.map(|reply| reply.status) {
-                    Some(200 | 409 | 412) => break,
-                    _ => wait(tried).await,
-                }
-            }
+            // It does not matter whether it was: its client may have changed it before.
+            wrong.insert(id.to_owned(), number(head, "version"));
+            asked_as(bank, FAULTY, &request, |reply| matches!(reply.status, 200 | 409 | 412).then_some(())).await;
         }
         wrong
     }
@@ -325,12 +314,9 @@ impl Operator<'_> {
     async fn sweep(&self) -> Result<()> {
         for _ in 0..TRIES {
             pause(lag::LONGEST).await;
-            let context = context(self.bank.time.now() + SCHEDULED_TIMEOUT);
-            let run = |functions: Arc<Functions>| async move {
-                functions.scheduled("daily-due-sweeper", json!({ "action": "sweep" }), context).await
-            };
-            let done = self.bank.lambda.invoke("daily-due-sweeper", SCHEDULED_TIMEOUT, run).await;
-            if done.is_ok_and(|done| done.is_ok_and(|outcome| outcome["remaining"] == 0)) {
+            let (sweep, in_time) = (json!({ "action": "sweep" }), TimeDelta::zero());
+            let done = self.bank.scheduled("daily-due-sweeper", sweep, SCHEDULED_TIMEOUT, in_time).await;
+            if done.is_ok_and(|outcome| outcome["remaining"] == 0) {
                 return Ok(());
             }
         }

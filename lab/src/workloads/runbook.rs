@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 const ALARMS: &str = include_str!("../../../docs/alarms.md");
 
@@ -55,6 +55,38 @@ pub enum Action {
     Redate,
 }
 
+/// The actions without a resource, by their names.
+static PLAIN: [(&str, Action); 15] = [
+    ("run-sweep", Action::RunSweep),
+    ("run-redrive", Action::RunRedrive),
+    ("run-report", Action::RunReport),
+    ("run-archive", Action::RunArchive),
+    ("run-recount", Action::RunRecount),
+    ("repair", Action::Repair),
+    ("correct-item", Action::CorrectItem),
+    ("end-cause", Action::EndCause),
+    ("correct-template", Action::CorrectTemplate),
+    ("ask-the-service", Action::AskTheService),
+    ("ask-the-client", Action::AskTheClient),
+    ("restore-file", Action::RestoreFile),
+    ("tell-readers", Action::TellReaders),
+    ("renew-calendars", Action::RenewCalendars),
+    ("redate", Action::Redate),
+];
+
+/// Makes an action of a resource.
+type OfResource = fn(String) -> Action;
+
+/// The actions of a resource, by their names.
+static OF_RESOURCES: [(&str, OfResource); 6] = [
+    ("enable-mapping", Action::EnableMapping),
+    ("resume-schedule", Action::ResumeSchedule),
+    ("move-back", Action::MoveBack),
+    ("delete-strangers", Action::DeleteStrangers),
+    ("purge", Action::Purge),
+    ("raise", Action::Raise),
+];
+
 impl FromStr for Action {
     type Err = anyhow::Error;
 
@@ -62,63 +94,32 @@ impl FromStr for Action {
         let mut words = text.split(' ');
         let (name, of, more) = (words.next().unwrap_or_default(), words.next(), words.next());
         ensure!(more.is_none(), "{text} has too many words");
-        let resource = || of.map(str::to_owned).with_context(|| format!("{name} of what?"));
-        let action = match name {
-            "enable-mapping" => return Ok(Self::EnableMapping(resource()?)),
-            "resume-schedule" => return Ok(Self::ResumeSchedule(resource()?)),
-            "move-back" => return Ok(Self::MoveBack(resource()?)),
-            "delete-strangers" => return Ok(Self::DeleteStrangers(resource()?)),
-            "purge" => return Ok(Self::Purge(resource()?)),
-            "raise" => return Ok(Self::Raise(resource()?)),
-            "run-sweep" => Self::RunSweep,
-            "run-redrive" => Self::RunRedrive,
-            "run-report" => Self::RunReport,
-            "run-archive" => Self::RunArchive,
-            "run-recount" => Self::RunRecount,
-            "repair" => Self::Repair,
-            "correct-item" => Self::CorrectItem,
-            "end-cause" => Self::EndCause,
-            "correct-template" => Self::CorrectTemplate,
-            "ask-the-service" => Self::AskTheService,
-            "ask-the-client" => Self::AskTheClient,
-            "restore-file" => Self::RestoreFile,
-            "tell-readers" => Self::TellReaders,
-            "renew-calendars" => Self::RenewCalendars,
-            "redate" => Self::Redate,
-            other => bail!("no action is {other}"),
-        };
+        if let Some((_, of_resource)) = OF_RESOURCES.iter().find(|(known, _)| *known == name) {
+            return Ok(of_resource(of.with_context(|| format!("{name} of what?"))?.to_owned()));
+        }
+        let plain = PLAIN.iter().find(|(known, _)| *known == name);
+        let (_, action) = plain.with_context(|| format!("no action is {name}"))?;
         ensure!(of.is_none(), "{name} is of nothing");
-        Ok(action)
+        Ok(action.clone())
     }
 }
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, of) = match self {
-            Self::RunSweep => ("run-sweep", None),
-            Self::RunRedrive => ("run-redrive", None),
-            Self::RunReport => ("run-report", None),
-            Self::RunArchive => ("run-archive", None),
-            Self::RunRecount => ("run-recount", None),
-            Self::Repair => ("repair", None),
-            Self::EnableMapping(of) => ("enable-mapping", Some(of)),
-            Self::ResumeSchedule(of) => ("resume-schedule", Some(of)),
-            Self::MoveBack(of) => ("move-back", Some(of)),
-            Self::DeleteStrangers(of) => ("delete-strangers", Some(of)),
-            Self::Purge(of) => ("purge", Some(of)),
-            Self::CorrectItem => ("correct-item", None),
-            Self::EndCause => ("end-cause", None),
-            Self::CorrectTemplate => ("correct-template", None),
-            Self::AskTheService => ("ask-the-service", None),
-            Self::AskTheClient => ("ask-the-client", None),
-            Self::Raise(of) => ("raise", Some(of)),
-            Self::RestoreFile => ("restore-file", None),
-            Self::TellReaders => ("tell-readers", None),
-            Self::RenewCalendars => ("renew-calendars", None),
-            Self::Redate => ("redate", None),
+        if let Some((name, _)) = PLAIN.iter().find(|(_, plain)| plain == self) {
+            return f.write_str(name);
+        }
+        let (Self::EnableMapping(of)
+        | Self::ResumeSchedule(of)
+        | Self::MoveBack(of)
+        | Self::DeleteStrangers(of)
+        | Self::Purge(of)
+        | Self::Raise(of)) = self
+        else {
+            return Ok(());
         };
-        f.write_str(name)?;
-        of.map_or(Ok(()), |of| write!(f, " {of}"))
+        let named = OF_RESOURCES.iter().find(|(_, of_resource)| of_resource(of.clone()) == *self);
+        named.map_or(Ok(()), |(name, _)| write!(f, "{name} {of}"))
     }
 }
 

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use fastrand::Rng;
-use lambda_runtime::Context;
 use payments_bank::Functions;
 use payments_delivery::{Delivery, DeliveryOutcome, QueueMapping, StreamMapping};
 use payments_machine::Handlers as _;
@@ -22,7 +21,7 @@ use crate::checks::acknowledged::Asked;
 use crate::checks::recounts;
 use crate::plans::broken::Part;
 use crate::plans::faults::FaultKind;
-use crate::time::pause;
+use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
 /// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
@@ -288,8 +287,7 @@ async fn hold(bank: Arc<Bank>) {
 async fn fail_both(bank: Arc<Bank>) {
     let mut random = bank.seed.source("both fail");
     loop {
-        let into_hour = bank.time.now().timestamp_millis().rem_euclid(3_600_000);
-        pause(TimeDelta::milliseconds(3_600_000 - into_hour)).await;
+        pause(to_next(TimeDelta::hours(1), bank.time.now())).await;
         if bank.faults.draw(FaultKind::BothFail, 10) {
             bank.switches.failing.store(true, Ordering::Relaxed);
             pause(TimeDelta::seconds(random.i64(2..400))).await;
@@ -308,8 +306,7 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
                 run(&bank, schedule.spec(), &mut random);
             }
         }
-        let into_minute = now.timestamp_millis().rem_euclid(60_000);
-        pause(TimeDelta::milliseconds(60_000 - into_minute)).await;
+        pause(to_next(TimeDelta::minutes(1), now)).await;
     }
 }
 
@@ -362,21 +359,12 @@ async fn invoke(bank: &Bank, spec: &'static ScheduleSpec) {
         (input["from"], input["to"]) = (from.into(), to.into());
     }
     let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(&spec.package));
-    let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
     let began = bank.time.now();
-    let run = |functions: Arc<Functions>| async move { functions.scheduled(&spec.package, input, context).await };
-    match bank.lambda.invoke(&spec.package, SCHEDULED_TIMEOUT, run).await {
-        Ok(Ok(outcome)) if spec.package == "recount" => recounts::check(bank, began, &outcome),
-        Ok(Ok(_)) => {}
-        Err(error) | Ok(Err(error)) => bank.note(format!("{}: {error}", spec.name)),
+    match bank.scheduled(&spec.package, input, SCHEDULED_TIMEOUT, ahead).await {
+        Ok(outcome) if spec.package == "recount" => recounts::check(bank, began, &outcome),
+        Ok(_) => {}
+        Err(error) => bank.note(format!("{}: {error}", spec.name)),
     }
-}
-
-/// The context of an invocation that Lambda ends at `end`.
-pub(crate) fn context(end: DateTime<Utc>) -> Context {
-    let mut context = Context::default();
-    context.deadline = u64::try_from(end.timestamp_millis()).unwrap_or(0);
-    context
 }
 
 /// Waits until something is true, at most for `limit`. Returns whether it is.

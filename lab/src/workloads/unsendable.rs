@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use chrono::TimeDelta;
 use payments_machine::layers::attributes::{Key, number, text};
-use payments_model::{PaymentId, Settlement};
+use payments_model::PaymentId;
 use serde_json::{Value, json};
 
-use crate::facts::heads::{Tables, id_of};
+use crate::facts::heads::{Tables, id_of, transfer};
+use crate::facts::results::{failed, of_settlement};
 use crate::time::pause;
 use crate::workloads::clients::cancel;
 use crate::world::bank::Bank;
@@ -78,32 +79,18 @@ fn unsendable(bank: &Bank) -> Vec<(usize, Value)> {
 
 /// The transaction service sends the result again of a payment that it knows. It refuses another one for good.
 fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
-    let id = id_of(text(head, "sk"));
-    let (amount, currency) = (number(head, "amountMinor"), text(head, "currency"));
-    let is_known = bank.requests.sent().clone().iter().any(|sent| sent.request["paymentId"] == id);
-    let mut state = bank.state();
-    let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
-    let result = match settlement {
-        Settlement::Processed(transaction) if is_known => {
-            json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
-                "status": "PROCESSED", "transactionId": transaction.as_str(),
-            })
-        }
-        Settlement::Failed(failure) if is_known => {
-            json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
-                "status": "FAILED", "failureCode": failure.code().as_str(), "failureReason": failure.reason(),
-            })
-        }
-        _ => {
+    let (id, transfer) = (id_of(text(head, "sk")), transfer(head));
+    let is_known = bank.requests.sent().iter().any(|sent| sent.request["paymentId"] == id);
+    let result = {
+        let mut state = bank.state();
+        let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
+        if is_known {
+            of_settlement(&transfer, &settlement)
+        } else {
             state.intents[place].contested = true;
             state.by_hand.refused.insert(id.to_owned());
-            json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
-                "status": "FAILED", "failureReason": REFUSED,
-            })
+            failed(&transfer, REFUSED)
         }
     };
-    bank.queues.results.send(result.to_string(), bank.time.now()).map(drop).map_err(|error| anyhow!("{error}"))
+    bank.send_result(&result)
 }

@@ -1,22 +1,26 @@
 //! The bank: everything that the tasks of a month share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use chrono::{DateTime, Utc};
+use anyhow::{Result, anyhow};
+use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_machine::layers::attributes::text;
+use payments_bank::Functions;
+use payments_machine::invocation::context;
+use payments_machine::layers::attributes::{json_of_key, text};
 use payments_machine::layers::lag::Changes;
 use payments_machine::layers::random::Seed;
 use payments_machine::layers::sqs::Sqs;
 use payments_machine::layers::weaken::Weakness;
 use payments_machine::transaction_service::TransactionService;
-use payments_machine::{Direct, Queues};
+use payments_machine::{Direct, Handlers as _, Queues};
 use payments_model::{BusinessZone, ShardCount};
 use serde_json::{Value, json};
 
 use crate::facts::heads::id_of;
 use crate::facts::intent::Intent;
+use crate::facts::results::{processed, result};
 use crate::facts::zone::Zone;
 use crate::laws::consumer::Consumer;
 use crate::plans::acts::{Act, AmendmentCounts};
@@ -136,6 +140,11 @@ impl Bank {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns an intent as it is now.
+    pub(crate) fn intent(&self, place: usize) -> Intent {
+        self.state().intents[place].clone()
+    }
+
     /// Whether the head of an intent is SCHEDULED in the hot table.
     pub(crate) fn is_scheduled(&self, place: usize) -> bool {
         let head = self.head_in("payments", place);
@@ -151,7 +160,7 @@ impl Bank {
     pub(crate) fn heads_since(&self, place: usize, since: DateTime<Utc>) -> Vec<Value> {
         let now = ["payments", "payment-history"].into_iter().filter_map(|table| self.head_in(table, place));
         let mut heads: Vec<Value> = now.collect();
-        let id = self.state().intents[place].accepted.clone().unwrap_or_default();
+        let id = self.intent(place).accepted.unwrap_or_default();
         let changes = self.changes.log();
         let recent = changes.iter().rev().take_while(|change| change.at >= since);
         for change in recent.filter(|change| id_of(&change.key.1) == id) {
@@ -161,19 +170,38 @@ impl Bank {
     }
 
     fn head_in(&self, table: &str, place: usize) -> Option<Value> {
-        let (pk, sk) = {
-            let state = self.state();
-            let intent = &state.intents[place];
-            (format!("ACCT#{}", intent.account), format!("{}#{}", intent.slot_at()?, intent.accepted.as_ref()?))
-        };
-        self.item(table, &pk, &sk)
+        let intent = self.intent(place);
+        let sk = format!("{}#{}", intent.slot_at()?, intent.accepted.as_ref()?);
+        self.item(table, &format!("ACCT#{}", intent.account), &sk)
     }
 
     /// Returns an item as it is now, past everything that fails.
     pub(crate) fn item(&self, table: &str, pk: &str, sk: &str) -> Option<Value> {
-        let key = json!({ "pk": { "S": pk }, "sk": { "S": sk } });
-        let mut found = self.engine.call("GetItem", &json!({ "TableName": table, "Key": key })).ok()?;
+        let input = json!({ "TableName": table, "Key": json_of_key(pk, sk) });
+        let mut found = self.engine.call("GetItem", &input).ok()?;
         found.get_mut("Item").map(Value::take)
+    }
+
+    /// Invokes a scheduled function. Its clock may be ahead, and its deadline with it.
+    pub(crate) async fn scheduled(
+        &self,
+        function: &'static str,
+        input: Value,
+        timeout: TimeDelta,
+        ahead: TimeDelta,
+    ) -> Result<Value, String> {
+        let context = context(self.time.now() + ahead + timeout);
+        let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
+        self.lambda.invoke(function, timeout, run).await?
+    }
+
+    /// Does work that the month's end waits for, and complains if it fails.
+    pub(crate) async fn busy_with(&self, work: impl Future<Output = Result<()>>, what: &str) {
+        self.state().busy += 1;
+        if let Err(error) = work.await {
+            self.complain(format!("{what}: {error:#}"));
+        }
+        self.state().busy -= 1;
     }
 
     /// Notes what failed and is tried again.
@@ -184,6 +212,11 @@ impl Bank {
     /// Notes what a client must not see.
     pub(crate) fn complain(&self, complaint: String) {
         self.state().complaints.push(format!("{}: {complaint}", self.time.now()));
+    }
+
+    /// Sends a settlement result.
+    pub(crate) fn send_result(&self, result: &Value) -> Result<()> {
+        self.queues.results.send(result.to_string(), self.time.now()).map(drop).map_err(|error| anyhow!("{error}"))
     }
 
     /// Lets the transaction service work, which now and then contradicts itself.
@@ -204,19 +237,18 @@ impl Bank {
     }
 }
 
+/// Returns the result of a payment whose service has changed its mind.
+pub(crate) fn second_thoughts(request: &Value) -> Value {
+    let outcome = json!({ "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts" });
+    result(request, outcome)
+}
+
 /// Returns a settlement result that differs from the one that the service sends.
 fn contradiction(request: &Value, random: &mut Rng) -> Value {
     let mut result = if random.bool() {
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
-            "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts",
-        })
+        second_thoughts(request)
     } else {
-        let transaction = format!("TX-OTHER-{:016X}", random.u64(..));
-        json!({
-            "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
-            "status": "PROCESSED", "transactionId": transaction,
-        })
+        processed(request, &format!("TX-OTHER-{:016X}", random.u64(..)))
     };
     if random.bool() {
         result["accountId"] = request["accountId"].clone();

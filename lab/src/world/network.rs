@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::facts::heads::{HOT, id_of, is_of_head};
 use crate::laws::calls::Complaints;
-use crate::laws::steps::check_told;
+use crate::laws::told_times::check_told;
 use crate::plans::broken::{Broken, Part};
 use crate::plans::faults::{FaultKind, Faults};
 use crate::plans::later::{self, RESTORE};

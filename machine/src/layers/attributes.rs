@@ -1,6 +1,6 @@
 //! Attributes of items in DynamoDB's JSON.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A primary key: partition and sort key.
 pub type Key = (String, String);
@@ -9,6 +9,12 @@ pub type Key = (String, String);
 #[must_use]
 pub fn key_of(item: &Value) -> Key {
     (text(item, "pk").to_owned(), text(item, "sk").to_owned())
+}
+
+/// Returns a primary key in DynamoDB's JSON.
+#[must_use]
+pub fn json_of_key(pk: &str, sk: &str) -> Value {
+    json!({ "pk": { "S": pk }, "sk": { "S": sk } })
 }
 
 /// Returns a text; empty if there is none.

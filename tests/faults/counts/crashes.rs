@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use payments_delivery::DeliveryOutcome;
-use payments_lab::laws::counters::between;
 use payments_machine::Fate;
 use payments_model::BusinessDate;
 use payments_store::MAX_DATES_PER_COMMIT;
@@ -13,10 +12,8 @@ use payments_tests::{CrashPoint, note_case};
 use super::fault::{Fault, WAYS};
 use super::made::Made;
 use super::shards;
-use crate::aggregation::{aggregate, drain, next_batch};
 use crate::fault_plan::{CANCELLED_BY_CONDITION, CANCELLED_BY_CONFLICT, REPLY_LOST_ONCE};
-use crate::fixture::Fixture;
-use crate::recount::counters;
+use payments_tests::counting::{aggregate, drain, next_batch};
 
 /// The calls of such a batch: one read of the checkpoint, one of the log's head, and three transactions.
 const CALLS: usize = 5;
@@ -26,8 +23,7 @@ const READS: usize = 2;
 
 #[tokio::test]
 async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     let first: BusinessDate = "2026-12-01".parse()?;
     for n in 0..2 * MAX_DATES_PER_COMMIT + 2 {
         let date = first.plus_days(u32::try_from(n)?).to_string();
@@ -55,13 +51,13 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
         assert_eq!(succeeded, is_retried || !run.failed, "{fault:?}");
 
         drain(&mut mapping, shards::beginning(), |event| aggregate(&fixture.functions, event)).await?;
-        assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "{fault:?}, then tried again");
+        made.assert_counted(&fixture, &format!("{fault:?}, then tried again")).await?;
         if let (Fault::Call(CrashPoint { call, way }), true) = (fault, run.failed) {
             note_case("batch-of-transactions", way.name, call)?;
         }
     }
     made.deliver(&fixture).await?;
-    assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "delivered once more");
+    made.assert_counted(&fixture, "delivered once more").await?;
     Ok(())
 }
 
@@ -69,8 +65,7 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
 /// aggregator does not mistake that for another's commit.
 #[tokio::test]
 async fn a_reply_that_is_lost_once_is_no_conflict() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     made.put(made.head(1, "2026-12-01", "SCHEDULED", "GBP"))?;
     let tokens: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&tokens);
@@ -85,8 +80,7 @@ async fn a_reply_that_is_lost_once_is_no_conflict() -> Result<()> {
     made.deliver(&fixture).await?;
     let tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner).clone();
     assert!(tokens.len() == 2 && tokens[0] == tokens[1] && !tokens[0].is_empty(), "{tokens:?}");
-    let lines = fixture.metrics.take();
-    assert_eq!(["Counted", "Commits", "Conflicts"].map(|name| fixture.metric(&lines, name)), [1, 1, 0], "{lines:?}");
-    assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
+    assert_eq!(fixture.measured(["Counted", "Commits", "Conflicts"]), [1, 1, 0]);
+    made.assert_counted(&fixture, "").await?;
     Ok(())
 }

@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use super::fault::Fault;
 use super::shards::{self, Shards};
-use crate::aggregation::{aggregate, drain};
 use crate::fault_plan::Run;
 use crate::fixture::Fixture;
+use payments_tests::counting::{aggregate, drain};
 
 /// How many pollers read the stream.
 pub(crate) const POLLERS: usize = 2;

@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 
 use super::deliveries::{Deliveries, Move, POLLERS, Seen};
 use super::past;
+use crate::fault_plan::of_calls;
 use crate::fixture::Fixture;
 use crate::recount;
 
@@ -93,9 +94,7 @@ fn counters_equal_a_recount_however_the_stream_is_delivered() -> Result<()> {
     for seed in 0..PASTS {
         let past = runtime.block_on(PastFixture::with_past(seed.into()))?;
         deliver(&runtime, &past, None, seed, MOST_MOVES).with_context(|| format!("past {seed}"))?;
-        let lines = past.fixture.metrics.take();
-        let [counted, skipped, conflicts] =
-            ["Counted", "Skipped", "Conflicts"].map(|name| past.fixture.metric(&lines, name));
+        let [counted, skipped, conflicts] = past.fixture.measured(["Counted", "Skipped", "Conflicts"]);
         let seen = past.seen.borrow();
         println!("past {seed}: {} changes, {seen:?}, {skipped} skipped, {conflicts} conflicts", past.records.len());
         let Seen { kills, failures, races, again, .. } = *seen;
@@ -130,7 +129,7 @@ async fn a_checkpoint_that_moves_in_another_write_counts_twice_or_never() -> Res
         let fixture = Fixture::start().await?;
         fixture.created(3).await?;
         fixture.faults.weaken(weakness);
-        fixture.faults.inject(|call| if call.operation == "TransactWriteItems" { Fate::KillAfter } else { Fate::Pass });
+        fixture.faults.inject(of_calls("TransactWriteItems", Fate::KillAfter));
         assert!(fixture.faults.until_killed(fixture.aggregate_step()).await.is_none());
         fixture.faults.clear();
         fixture.faults.weaken(None);

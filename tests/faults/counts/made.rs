@@ -1,7 +1,7 @@
 //! A handmade stream: copies of a real head for as many payments, dates and currencies as a test wants, and damaged
 //! records.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
 use payments_lab::facts::heads::Tables;
 use payments_lab::laws::counters::{self, Numbers};
@@ -10,8 +10,9 @@ use payments_machine::triggers::stream_settings;
 use serde_json::{Value, json};
 
 use super::shards;
-use crate::aggregation::{aggregate, drain};
 use crate::fixture::Fixture;
+use crate::recount::counters as shown;
+use payments_tests::counting::{aggregate, drain};
 
 /// A stream of one shard, and what the tables would hold.
 pub(crate) struct Made {
@@ -27,7 +28,7 @@ impl Made {
     pub(crate) async fn of(fixture: &Fixture) -> Result<Self> {
         let intents = fixture.created(1).await?;
         let pk = format!("ACCT#{}", intents[0].account);
-        let model = fixture.items(&fixture.world.environment.tables.payments, &pk).await?.pop().context("no head")?;
+        let model = fixture.items(&fixture.tables().payments, &pk).await?.pop().context("no head")?;
         let (stream, shard) = (InMemoryStream::new(fixture.source.arn()), ShardId::from("shardId-made"));
         stream.add_shard(shard.clone(), None)?;
         fixture.faults.clear();
@@ -107,6 +108,20 @@ impl Made {
     /// Delivers the whole stream from the oldest record.
     pub(crate) async fn deliver(&self, fixture: &Fixture) -> Result<Vec<Delivery>> {
         drain(&mut self.mapping()?, shards::beginning(), |event| aggregate(&fixture.functions, event)).await
+    }
+
+    /// Creates an empty stream of a new system.
+    pub(crate) async fn start() -> Result<(Fixture, Self)> {
+        let fixture = Fixture::start().await?;
+        let made = Self::of(&fixture).await?;
+        Ok((fixture, made))
+    }
+
+    /// Fails unless the counters say what they should.
+    pub(crate) async fn assert_counted(&self, fixture: &Fixture, when: &str) -> Result<()> {
+        let wrong = counters::between(&shown(fixture).await?, &self.counts());
+        ensure!(wrong.is_empty(), "{when}: {wrong:#?}");
+        Ok(())
     }
 
     /// What the counters should say.

@@ -7,9 +7,8 @@ use daily_due_sweeper::Action;
 use fastrand::Rng;
 use payments_delivery::{Position, Record};
 use payments_lab::laws;
-use payments_machine::layers::attributes::Key;
 use payments_machine::layers::random::Seed;
-use payments_tests::Ask;
+use payments_tests::{Ask, tables};
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
@@ -134,11 +133,10 @@ impl Past<'_> {
 
     /// Takes some settled payments out of `unreported`. No counter changes.
     async fn report(&mut self) -> Result<()> {
-        let table = &self.fixture.world.environment.tables.payments;
+        let table = &self.fixture.tables().payments;
         for (key, head) in recount::items(self.fixture, table).await? {
             if head.get("unreported").is_some() && self.one_in(2) {
-                let update = self.fixture.client.update_item().table_name(table).set_key(Some(item_key(&key)));
-                update.update_expression("REMOVE unreported").send().await?;
+                self.fixture.world.set(table, &tables::key(&key.0, &key.1), "unreported", None).await?;
             }
         }
         Ok(())
@@ -146,24 +144,19 @@ impl Past<'_> {
 
     /// Archives some payments, or leaves them in both tables as a crash would.
     async fn archive(&mut self, wholly: bool) -> Result<()> {
-        let tables = &self.fixture.world.environment.tables;
+        let names = self.fixture.tables();
         let is_past = |head: &Value| laws::check_over(head).is_none();
-        for (key, head) in recount::items(self.fixture, &tables.payments).await? {
+        for (key, head) in recount::items(self.fixture, &names.payments).await? {
             if is_past(&head) && self.one_in(2) {
-                let key = Some(item_key(&key));
-                let get = self.fixture.client.get_item().table_name(&tables.payments).set_key(key.clone());
+                let key = Some(tables::key(&key.0, &key.1));
+                let get = self.fixture.client.get_item().table_name(&names.payments).set_key(key.clone());
                 let item = get.send().await?.item;
-                self.fixture.client.put_item().table_name(&tables.history).set_item(item).send().await?;
+                self.fixture.client.put_item().table_name(&names.history).set_item(item).send().await?;
                 if wholly {
-                    self.fixture.client.delete_item().table_name(&tables.payments).set_key(key).send().await?;
+                    self.fixture.client.delete_item().table_name(&names.payments).set_key(key).send().await?;
                 }
             }
         }
         Ok(())
     }
-}
-
-fn item_key((pk, sk): &Key) -> payments_store::Item {
-    use aws_sdk_dynamodb::types::AttributeValue::S;
-    [("pk".to_owned(), S(pk.clone())), ("sk".to_owned(), S(sk.clone()))].into()
 }

@@ -13,16 +13,15 @@ use serde_json::{Value, json};
 
 use super::made::Made;
 use super::shards;
-use crate::aggregation::{aggregate, drain, next_batch};
 use crate::fixture::Fixture;
 use crate::recount::{checkpoints, counters};
+use payments_tests::counting::{aggregate, drain, next_batch};
 
 const DAY: &str = "2026-12-01";
 
 #[tokio::test]
 async fn an_unreadable_record_is_counted_as_such_and_stops_no_other() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
     let poison = made.head(1, DAY, "SCHEDULED", "GBP");
     let key = key_of(&poison);
@@ -45,21 +44,11 @@ async fn an_unreadable_record_is_counted_as_such_and_stops_no_other() -> Result<
     let delivered = made.deliver(&fixture).await?;
     assert!(delivered.iter().all(|delivery| delivery.outcome == DeliveryOutcome::Succeeded), "{delivered:?}");
     assert_eq!(between(&counters(&fixture).await?, &want), [""; 0]);
-    let lines = fixture.metrics.take();
-    assert_eq!(
-        ["Counted", "Skipped", "ChangesUnparsed"].map(|name| fixture.metric(&lines, name)),
-        [2, 0, 5],
-        "{lines:?}"
-    );
+    assert_eq!(fixture.measured(["Counted", "Skipped", "ChangesUnparsed"]), [2, 0, 5]);
 
     made.deliver(&fixture).await?;
     assert_eq!(between(&counters(&fixture).await?, &want), [""; 0], "poison is counted once, too");
-    let lines = fixture.metrics.take();
-    assert_eq!(
-        ["Counted", "Skipped", "ChangesUnparsed"].map(|name| fixture.metric(&lines, name)),
-        [0, 7, 0],
-        "{lines:?}"
-    );
+    assert_eq!(fixture.measured(["Counted", "Skipped", "ChangesUnparsed"]), [0, 7, 0]);
 
     // A batch of poison alone moves the checkpoint too.
     made.push(&key, None, None)?;
@@ -84,8 +73,7 @@ async fn first_event(made: &Made) -> Result<Value> {
 
 #[tokio::test]
 async fn a_wrong_mapping_is_an_error_and_changes_nothing() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
     let event = first_event(&made).await?;
     let other = event["eventSourceARN"].as_str().unwrap_or_default().replace("/payments", "/payroll");
@@ -110,14 +98,13 @@ async fn a_wrong_mapping_is_an_error_and_changes_nothing() -> Result<()> {
     }
     assert_eq!((fixture.faults.calls(), counters(&fixture).await?.len()), (0, 0));
     made.deliver(&fixture).await?;
-    assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
+    made.assert_counted(&fixture, "").await?;
     Ok(())
 }
 
 #[tokio::test]
 async fn the_end_of_a_window_is_answered_without_a_call() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
     let mut mapping = made.mapping()?;
     drain(&mut mapping, shards::beginning(), |event| aggregate(&fixture.functions, event)).await?;
@@ -143,8 +130,7 @@ async fn the_end_of_a_window_is_answered_without_a_call() -> Result<()> {
 
 #[tokio::test]
 async fn a_checkpoint_is_kept_for_a_week_after_its_last_move() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     for (n, moves) in [(0, true), (1, true), (1, false)] {
         if moves {
             made.put(made.head(n, DAY, "SCHEDULED", "GBP"))?;

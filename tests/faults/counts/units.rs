@@ -12,16 +12,16 @@ use payments_store::item_bytes;
 use payments_tests::tables::item_of;
 
 use super::made::Made;
-use crate::aggregation::aggregate;
 use crate::fixture::Fixture;
 use crate::recount::{counters, items};
+use payments_tests::counting::aggregate;
 
 /// How many changes a batch has: nearly all of a full batch, and as many as one segment of the log has room for.
 const HEADS: usize = 900;
 
 /// What the segments of the log have cost so far, with the log's head, in half units.
 async fn segments(fixture: &Fixture) -> Result<u64> {
-    let log = items(fixture, &fixture.world.environment.tables.log).await?;
+    let log = items(fixture, &fixture.tables().log).await?;
     let segments = log.iter().filter(|((pk, sk), _)| pk.starts_with("LOG#") && sk.parse::<u64>().is_ok());
     let bytes = segments.map(|(_, item)| Ok(item_bytes(&item_of(item)?)));
     bytes.map(|bytes: Result<_>| Ok(2 * (2 * u64::try_from(bytes?.div_ceil(1_024))? + 2))).sum()
@@ -34,14 +34,14 @@ async fn cost(fixture: &Fixture, made: &Made) -> Result<BTreeMap<String, u64>> {
     drop(fixture.faults.recorder().take_capacity_use());
     fixture.faults.clear();
     made.deliver(fixture).await?;
-    let table = &fixture.world.environment.tables.payments;
+    let table = &fixture.tables().payments;
     let named = |(operation, place): (String, String)| if place == *table { operation } else { place };
     let mut spent: BTreeMap<String, u64> = BTreeMap::new();
     for (place, halves) in fixture.faults.recorder().take_capacity_use() {
         *spent.entry(named(place)).or_default() += halves;
     }
     let logged = segments(fixture).await? - before;
-    let log = spent.entry(fixture.world.environment.tables.log.clone()).or_default();
+    let log = spent.entry(fixture.tables().log.clone()).or_default();
     *log = log.checked_sub(logged).with_context(|| format!("the log cost {log}, and its segments {logged}"))?;
     spent.retain(|_, halves| *halves > 0);
     Ok(spent)
@@ -69,8 +69,7 @@ async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<
         (98, &["GBP"], 2),
         (250, &["GBP"], 3),
     ] {
-        let fixture = Fixture::start().await?;
-        let mut made = Made::of(&fixture).await?;
+        let (fixture, mut made) = Made::start().await?;
         for n in 0..HEADS {
             let head = made.head(n, &date(n * dates / HEADS)?, "SCHEDULED", currencies[n % currencies.len()]);
             made.put(head)?;
@@ -78,7 +77,7 @@ async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<
         let case = format!("{dates} dates in {currencies:?}");
         assert_eq!(cost(&fixture, &made).await?, units(2 * (dates + transactions))?, "{case}");
         assert_eq!(fixture.faults.tries_of("TransactWriteItems"), transactions, "{case}");
-        assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "{case}");
+        made.assert_counted(&fixture, &case).await?;
         // A repeated delivery costs one read.
         assert_eq!(cost(&fixture, &made).await?, units(0)?, "{case}");
     }
@@ -87,8 +86,7 @@ async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<
 
 #[tokio::test]
 async fn a_whole_life_within_a_batch_costs_as_much_as_one_change() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     for n in 0..100 {
         for status in ["SCHEDULED", "PENDING", "PROCESSED"] {
             made.put(made.head(n, &date(0)?, status, "GBP"))?;
@@ -104,8 +102,7 @@ async fn a_whole_life_within_a_batch_costs_as_much_as_one_change() -> Result<()>
 
 #[tokio::test]
 async fn changes_that_count_nothing_cost_no_write() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     made.put(made.head(0, &date(0)?, "PENDING", "GBP"))?;
     assert_eq!(cost(&fixture, &made).await?, units(2 * (1 + 1))?);
     for attempt in 2..500 {
@@ -114,21 +111,20 @@ async fn changes_that_count_nothing_cost_no_write() -> Result<()> {
         made.put(again)?;
     }
     assert_eq!(cost(&fixture, &made).await?, units(0)?);
-    assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
+    made.assert_counted(&fixture, "").await?;
     // Two changes that cancel out move the checkpoint all the same: the second may come again alone.
     made.put(made.head(0, &date(0)?, "PROCESSED", "GBP"))?;
     made.put(made.head(0, &date(0)?, "PENDING", "GBP"))?;
     assert_eq!(cost(&fixture, &made).await?, units(2)?);
     let last = SequenceNumber::from(made.records);
     made.mapping()?.redeliver(&made.shard, &last, &last, |event| aggregate(&fixture.functions, event)).await?;
-    assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
+    made.assert_counted(&fixture, "").await?;
     Ok(())
 }
 
 #[tokio::test]
 async fn a_batch_of_too_many_currencies_is_split() -> Result<()> {
-    let fixture = Fixture::start().await?;
-    let mut made = Made::of(&fixture).await?;
+    let (fixture, mut made) = Made::start().await?;
     let codes = (b'A'..=b'Z').flat_map(|a| (b'A'..=b'E').map(move |b| String::from_iter(['X', a.into(), b.into()])));
     let codes: Vec<String> = codes.collect();
     // PENDING changes two sums of each currency.
@@ -138,7 +134,7 @@ async fn a_batch_of_too_many_currencies_is_split() -> Result<()> {
         }
         cost(&fixture, &made).await?;
         assert_eq!(fixture.faults.tries_of("TransactWriteItems"), transactions, "{} currencies", codes.len());
-        assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
+        made.assert_counted(&fixture, "").await?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use anyhow::Result;
 use payments_lab::facts::intent::Intent;
 
-use super::{Race, Races, Task, no_schedule_breaks};
+use super::{Race, Races, Task};
 use crate::fixture::amendment_of;
 
 impl Races {
@@ -49,22 +49,9 @@ impl Races {
     }
 }
 
-#[test]
-fn an_amendment_against_a_sweep() -> Result<()> {
-    no_schedule_breaks(Race::AmendAgainstSweep)
-}
-
-#[test]
-fn an_amendment_against_a_cancel() -> Result<()> {
-    no_schedule_breaks(Race::AmendAgainstCancel)
-}
-
-#[test]
-fn two_amendments_of_one_version() -> Result<()> {
-    no_schedule_breaks(Race::TwoAmendments)
-}
-
-#[test]
-fn a_retried_create_against_an_amendment() -> Result<()> {
-    no_schedule_breaks(Race::RetryAgainstAmend)
+no_schedule_breaks! {
+    an_amendment_against_a_sweep: AmendAgainstSweep,
+    an_amendment_against_a_cancel: AmendAgainstCancel,
+    two_amendments_of_one_version: TwoAmendments,
+    a_retried_create_against_an_amendment: RetryAgainstAmend,
 }

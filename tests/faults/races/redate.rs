@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use anyhow::Result;
 use payments_lab::facts::intent::Intent;
 
-use super::{Race, Races, Task, no_schedule_breaks};
+use super::{Race, Races, Task};
 
 impl Race {
     /// Whether it is one of redates.
@@ -63,29 +63,14 @@ impl Races {
 
     /// Settles what was claimed on the Saturday, and passes to the week after, when the others are due.
     pub(super) async fn finish_saturday(&self) -> Result<()> {
-        self.fixture.dispatch_all().await?;
-        self.fixture.serve(None)?;
-        self.fixture.settle_all().await?;
+        self.fixture.settle_pending().await?;
         self.fixture.pass_over_the_weekend()
     }
 }
 
-#[test]
-fn a_redate_against_a_sweep() -> Result<()> {
-    no_schedule_breaks(Race::RedateAgainstSweep)
-}
-
-#[test]
-fn a_redate_against_a_cancel() -> Result<()> {
-    no_schedule_breaks(Race::RedateAgainstCancel)
-}
-
-#[test]
-fn a_redate_against_an_amendment() -> Result<()> {
-    no_schedule_breaks(Race::RedateAgainstAmend)
-}
-
-#[test]
-fn two_redates() -> Result<()> {
-    no_schedule_breaks(Race::TwoRedates)
+no_schedule_breaks! {
+    a_redate_against_a_sweep: RedateAgainstSweep,
+    a_redate_against_a_cancel: RedateAgainstCancel,
+    a_redate_against_an_amendment: RedateAgainstAmend,
+    two_redates: TwoRedates,
 }

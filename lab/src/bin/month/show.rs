@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use anyhow::Result;
 use chrono::{DateTime, Utc};
 use payments_lab::{FaultKind, Month, Raised, Settings};
 
@@ -25,8 +26,18 @@ pub(crate) fn command(settings: &Settings) -> String {
     command
 }
 
+/// Prints a month, when no other month is printed.
+pub(crate) fn tell(as_json: bool, month: &Month, settings: &Settings) -> Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{}", serde_json::to_string(month)?)?;
+        return Ok(());
+    }
+    Ok(show(&mut out, month, settings)?)
+}
+
 /// Writes what happened in a month.
-pub(crate) fn show(out: &mut impl Write, month: &Month, settings: &Settings) -> io::Result<()> {
+fn show(out: &mut impl Write, month: &Month, settings: &Settings) -> io::Result<()> {
     let ends: Vec<String> = month.ends.iter().map(|(status, count)| format!("{count} {status}")).collect();
     writeln!(out, "seed {}, {}: {} payments asked for; {}", month.seed, month.zone, month.asked, ends.join(", "))?;
     let faults: Vec<String> = month.faults.iter().map(|(kind, count)| format!("{} {count}", kind.name())).collect();

@@ -1,0 +1,20 @@
+//! The condition of each transition repeats status, version and due key.
+
+use serde_json::Value;
+
+use crate::facts::heads::is_of_head;
+use payments_machine::layers::attributes::text;
+
+/// Checks a write to a head: the condition of a transition repeats status, version and due key, and that of an amendment the due key. That
+/// it forgets the due key shows nowhere else, because a payment that gets another one gets another version, too. Returns what is wrong.
+#[must_use]
+pub fn check_write(operation: &str, input: &Value) -> Option<String> {
+    let values = &input["ExpressionAttributeValues"];
+    let is_transition =
+        operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk")) && values[":due"].is_object();
+    let condition = input["ConditionExpression"].as_str()?;
+    let clauses: &[&str] =
+        if values[":details"].is_object() { &["due = "] } else { &["#status = ", "version = ", "due = "] };
+    let repeats = clauses.iter().all(|clause| condition.contains(clause));
+    (is_transition && !repeats).then(|| format!("a transition has the condition {condition}"))
+}

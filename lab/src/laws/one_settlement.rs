@@ -1,0 +1,27 @@
+//! One settlement: a payment ends as the transaction service said, and for good.
+
+use payments_model::Settlement;
+use serde_json::Value;
+
+use crate::facts::heads::is_settled;
+use payments_machine::layers::attributes::text;
+
+/// Checks that a head is settled or cancelled for good. Returns what is wrong.
+#[must_use]
+pub fn check_over(head: &Value) -> Option<String> {
+    let status = text(head, "status");
+    (!is_settled(status) && status != "CANCELLED").then(|| format!("is {status} when everything is over"))
+}
+
+/// Checks that a head is settled, if at all, as the transaction service said: with the transaction's id, or the code and the reason.
+/// Returns what is wrong.
+#[must_use]
+pub fn check_settlement(head: &Value, said: &Settlement, is_contested: bool) -> Option<String> {
+    let is = ["status", "transactionId", "failureCode", "failureReason"].map(|name| text(head, name));
+    let said = match said {
+        Settlement::Processed(id) => ["PROCESSED", id.as_str(), "", ""],
+        Settlement::Failed(failure) => ["FAILED", "", failure.code().as_str(), failure.reason()],
+    };
+    let wrong = is_settled(is[0]) && is != said && !is_contested;
+    wrong.then(|| format!("is {is:?}, but the service said {said:?}"))
+}
