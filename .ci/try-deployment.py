@@ -6,7 +6,7 @@ python3 first on PATH. SERVER is ministack's program, and AWS the folder of the 
 environments.
 
 Tested: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
-queue mappings, the report's bucket; every command of docs/runbook.md that pauses or resumes, as it is written there, and
+queue mappings, the report's bucket; every command of docs/operations.md that pauses or resumes, as it is written there, and
 that a disabled mapping leaves its queue alone; the commands that make lists and cancel after a restore without log and journal. Not tested, because the emulator lacks them or differs: alarms
 over several metrics (the deployed copy leaves them out), routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions.
 """

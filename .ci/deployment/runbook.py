@@ -1,4 +1,4 @@
-"""Runs the runbook's commands against the deployed stack, as they are written there."""
+"""Runs the operators' commands against the deployed stack, as they are written in their pages."""
 
 import os
 import re
@@ -7,22 +7,19 @@ import time
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from .stack import ACCOUNT, ON, RUNBOOK, check, commands_of, shell_blocks, wait_until
+from .stack import ACCOUNT, ON, check, commands_of, shell_blocks, wait_until
 
-PAUSE, RESTORE = "\n### Pause and resume\n", ["\n### Come back from a restore\n", "\n### Without log and journal\n"]
+PAUSE = "docs/operations.md", "\n## Pause and resume\n"
+RESTORE = "docs/restore-commands.md", ["\n## Come back from a restore\n", "\n## Without log and journal\n"]
 # What only AWS can do, or is tested elsewhere: blocks of the restore that contain these are not run.
 ONLY_AWS = ["log_epoch", "apigatewayv2", "update()", "HistoryTableClass", "import_table", "change-set", "start-query"]
 
 
 def pause_and_resume(stack):
-    """Runs every command of the runbook's section, and checks what each leaves on."""
+    """Runs every command of the section that pauses, and checks what each leaves on."""
     on, ran = set(ON), 0
-    for block in shell_blocks(PAUSE):
-        functions = ""
+    for block in shell_blocks(*PAUSE):
         for command in commands_of(block):
-            if re.match(r"\w+\(\)", command):
-                functions += command + "\n"
-                continue
             if paused := re.search(r"Paused=(\w+)", command):
                 on = {name for name, values in ON.items() if paused[1] in values}
             else:
@@ -30,11 +27,11 @@ def pause_and_resume(stack):
                 # The mapping of the webhooks is off in this stack, as by default: its commands only have to succeed.
                 if name in ON:
                     on = on | {name} if how in ("--enabled", "ENABLED") else on - {name}
-            stack.run(functions + command)
+            stack.run(command)
             wait_until(f"{command} is done", lambda: stack.enabled() == on)
             ran += 1
     check(on, set(ON))
-    print(f"paused and resumed: {ran} commands of {RUNBOOK} do what they say")
+    print(f"paused and resumed: {ran} commands of {PAUSE[0]} do what they say")
 
 
 def come_back(stack):
@@ -49,7 +46,8 @@ def come_back(stack):
     old.put_item(Item=head_of[cancelled] | {"status": "CANCELLED", "due": due})
     old.put_item(Item=head_of[later])
 
-    blocks = [block for section in RESTORE for block in shell_blocks(section)]
+    page, sections = RESTORE
+    blocks = [block for section in sections for block in shell_blocks(page, section)]
     blocks = [block for block in blocks if not any(word in block for word in ONLY_AWS)]
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(os.path.abspath("events"), f"{folder}/events")
@@ -65,4 +63,4 @@ def come_back(stack):
         statuses[payment] = hot.get_item(Key=key)["Item"]["status"]
     check(statuses, {cancelled: "CANCELLED", later: "SCHEDULED"})
     seconds = round(time.monotonic() - begun)
-    print(f"cancelled again after a restore: {len(blocks)} blocks of {RUNBOOK} do what they say, in {seconds} s")
+    print(f"cancelled again after a restore: {len(blocks)} blocks of {page} do what they say, in {seconds} s")

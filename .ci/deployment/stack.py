@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import os
 import re
 import subprocess
 import textwrap
@@ -17,7 +18,7 @@ from botocore.config import Config
 # Beside the original, because paths of the programs are relative to it.
 BUILT = ".aws-sam/build/template.yaml"
 COPY = BUILT.replace("template", "template-of-emulator")
-RUNBOOK = "docs/runbook.md"
+COMMANDS = "docs/commands.sh"
 STACK = "payments-try"
 REGION = "eu-west-2"
 ACCOUNT = "acc-1"
@@ -40,11 +41,10 @@ ON = MAPPINGS | {
     "RedateFunctionLookForRedates": ALWAYS,
     "PublishFunctionPublish": ALWAYS,
 }
-# The emulator's stack in place of the one that the runbook deploys.
+# The emulator's stack in place of the one that the pages deploy.
 PRELUDE = f"""
 sam() {{ command sam "${{@/#prod/default}}" --template {COPY} --stack-name {STACK} --region {REGION} --resolve-s3 \
   --no-confirm-changeset --no-fail-on-empty-changeset --capabilities CAPABILITY_IAM --no-progressbar; }}
-STACK={STACK}
 # Version 1 of the command takes payloads as they are, and lacks the option that says so.
 aws() {{ local given=(); while [ $# -gt 0 ]; do
   if [ "$1" = --cli-binary-format ]; then shift; else given+=("$1"); fi; shift; done; command aws "${{given[@]}}"; }}
@@ -52,11 +52,10 @@ aws() {{ local given=(); while [ $# -gt 0 ]; do
 
 
 
-def shell_blocks(section):
-    """Returns the shell blocks of a section of the runbook; its opening has the names that all of them use."""
-    with open(RUNBOOK, encoding="utf-8") as file:
-        text = file.read()
-    text = text.split(section, 1)[1] if section else text
+def shell_blocks(page, section):
+    """Returns the shell blocks of a section of a page."""
+    with open(page, encoding="utf-8") as file:
+        text = file.read().split(section, 1)[1]
     text = re.split(r"^##", text, maxsplit=1, flags=re.MULTILINE)[0]
     # Blocks within a list are indented.
     blocks = re.findall(r"^( *)```sh\n(.*?)^\1```$", text, flags=re.MULTILINE | re.DOTALL)
@@ -82,8 +81,7 @@ class Stack:
 
     def __init__(self, url, environment):
         self.environment = environment
-        [opening] = shell_blocks("")[:1]
-        self.prelude = opening + PRELUDE
+        self.prelude = f". '{os.path.abspath(COMMANDS)}' {STACK}\n{PRELUDE}"
         # No retries, which could hide that something happens twice.
         config = Config(retries={"total_max_attempts": 1}, read_timeout=60)
         names = ["cloudformation", "lambda", "sqs", "s3", "scheduler", "dynamodbstreams"]
@@ -151,7 +149,7 @@ class Stack:
         )
 
     def run(self, command, folder=None):
-        """Runs a command of the runbook, as it is written there."""
+        """Runs a command of a page, as it is written there."""
         script = self.prelude + "set -euo pipefail\n" + command
         done = subprocess.run(
             ["bash", "-c", script], env=self.environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

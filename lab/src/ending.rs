@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use chrono::{Days, TimeDelta};
 use payments_machine::Handlers as _;
+use payments_machine::layers::sqs::Sent;
 use serde_json::{Value, json};
 
 use crate::checks::checker::{Checker, scan};
@@ -18,7 +19,6 @@ use crate::time::pause;
 use crate::workloads::triggers::{context, until};
 use crate::world::bank::Bank;
 use crate::world::network::LOG;
-use crate::world::requests::Sent;
 
 /// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
@@ -80,7 +80,7 @@ pub(crate) fn check_log(bank: &Bank, checker: &mut Checker) -> Result<()> {
 /// Without faults each payment that is claimed is sent once.
 pub(crate) fn check_requests(bank: &Bank, checker: &mut Checker) {
     let mut sent = BTreeSet::new();
-    for Sent { at, request } in bank.requests.from(0) {
+    for Sent { at, request, .. } in bank.requests.sent().clone() {
         if !sent.insert(request["paymentId"].to_string()) {
             checker.violations.insert(format!("{at}: nothing had failed, and a payment is sent again: {request}"));
         }

@@ -7,15 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_machine::layers::attributes::{Key, number, text};
 use payments_model::Settlement;
 use serde_json::Value;
 
-use crate::facts::attributes::{Key, number, text};
 use crate::facts::heads::{Tables, due_of, id_of, is_of_head, is_settled};
 use crate::facts::intent::Intent;
 
 mod amended;
 pub(crate) mod amended_events;
+pub mod calls;
 pub mod consumer;
 pub mod counters;
 pub(crate) mod event_origins;

@@ -4,8 +4,7 @@
 //! same month. Clients, the stream, the queues, the schedules and the transaction service are modelled here, each as
 //! unreliable as it may be. A checker that shares no code with the functions follows every change.
 //!
-//! The public modules serve the fault tests too: what must be true of payments and of the log, reads of the past, weaknesses, random
-//! sources, receivers of webhooks.
+//! The public modules serve the fault tests too: what must be true of payments and of the log, receivers of webhooks.
 
 mod checks;
 mod ending;
@@ -15,7 +14,6 @@ mod minutes;
 mod month;
 mod opening;
 mod plans;
-pub mod random;
 mod search;
 mod settings;
 mod shrink;
@@ -24,10 +22,10 @@ mod workloads;
 pub mod world;
 
 pub use month::{Month, play, play_watched};
+pub use payments_machine::layers::weaken::Weakness;
 pub use plans::acts::{Act, AmendmentCounts};
 pub use plans::faults::{FaultCounts, FaultKind};
 pub use plans::outages::Outage;
-pub use plans::weakness::Weakness;
 pub use search::{Case, SEEDS, search, table};
 pub use settings::Settings;
 pub use shrink::shrink;

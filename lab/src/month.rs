@@ -6,7 +6,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_machine::recorder::write_units;
+use payments_machine::layers::attributes::text;
+use payments_machine::layers::random::Seed;
+use payments_machine::layers::record::write_units;
+use payments_machine::layers::trace::Trace;
 use payments_model::BusinessZone;
 use serde::Serialize;
 use tokio::task::{LocalSet, spawn_local};
@@ -14,21 +17,18 @@ use tokio::task::{LocalSet, spawn_local};
 use crate::checks::checker::Checker;
 use crate::checks::expectations::wrong_alarms;
 use crate::checks::story;
-use crate::facts::attributes::text;
 use crate::laws::journal;
 use crate::laws::reports::published;
 use crate::opening::build;
 use crate::plans::acts::AmendmentCounts;
 use crate::plans::faults::FaultCounts;
 use crate::plans::outages::Outage;
-use crate::random::Seed;
 use crate::settings::Settings;
 use crate::time::pause;
 use crate::workloads::triggers;
 use crate::workloads::{amendments, clients, expiry, hostile, readers, redates, restores, webhooks};
 use crate::world::alarms::RaisedAlarms;
 use crate::world::bank::Bank;
-use crate::world::trace::Trace;
 use crate::{ending, minutes};
 
 /// When months begin: each has a change of some clocks in it.
@@ -190,9 +190,9 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         faults: bank.faults.counts(),
         amendments: state.amendments.clone(),
         troubles: state.troubles.len(),
-        requests: bank.requests.count(),
+        requests: bank.requests.sent().len(),
         lists: state.lists,
-        calls: bank.network.calls(),
+        calls: trace.calls(),
         write_units: write_units(&bank.network.used()),
         days: state.days,
         story,

@@ -6,17 +6,25 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use payments_boot::Clock;
+use payments_machine::layers::lag::Changes;
+use payments_machine::layers::random::Seed;
+use payments_machine::layers::record::Record;
+use payments_machine::layers::sqs::Sqs;
+use payments_machine::layers::throttle::placement::SPACE;
+use payments_machine::layers::throttle::{Heat, LONGEST_HEAT, Limits, Place, Throttle};
+use payments_machine::layers::trace::Trace;
+use payments_machine::layers::weaken::{Weaken, Weakness};
 use payments_machine::transaction_service::{TransactionService, TransactionServiceSettings};
 use payments_machine::{EngineChoice, Queues, Stack};
 use payments_model::BusinessZone;
 
-use crate::facts::changes::{Changes, EngineStream};
+use crate::facts::heads::HOT;
 use crate::facts::zone::Zone;
+use crate::laws::calls::Complaints;
 use crate::plans::broken::Broken;
-use crate::plans::faults::Faults;
+use crate::plans::faults::{FaultKind, Faults};
 use crate::plans::switches::Switches;
-use crate::plans::weakness::Weakness;
-use crate::random::Seed;
 use crate::settings::Settings;
 use crate::time::Time;
 use crate::workloads::redates;
@@ -24,16 +32,31 @@ use crate::workloads::webhooks;
 use crate::world::alarms::Alarms;
 use crate::world::bank::{Bank, State};
 use crate::world::files::Files;
-use crate::world::lag::Lag;
+use crate::world::lag::Spells;
 use crate::world::lambda::Lambda;
 use crate::world::metrics::Metrics;
 use crate::world::network::{Network, Shared};
-use crate::world::partitions::Partitions;
 use crate::world::receivers::Receivers;
-use crate::world::requests::RequestQueue;
 use crate::world::stream::Stream;
 use crate::world::template;
-use crate::world::trace::Trace;
+
+/// How many partitions a table or an index has at first, as a new table on demand has.
+const AT_FIRST: u32 = 4;
+
+/// How many times a day there is heat somewhere.
+const HEATS_A_DAY: i64 = 12;
+
+const PLACES: [&str; 9] = [
+    "payments",
+    "payments/due",
+    "payments/unreported",
+    "payments/transaction",
+    "payments/moved",
+    "payment-history",
+    "payment-history/due",
+    "payment-history/transaction",
+    "payment-history/moved",
+];
 
 /// Makes the world of a month.
 pub(crate) async fn build(
@@ -44,32 +67,30 @@ pub(crate) async fn build(
 ) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
     let (time, faults, trace) = (Time::from(begin), Faults::new(seed, &settings.without), Trace::default());
     let (stack, receivers) = start(settings, zone, seed, time, &faults).await?;
-    let partitions = Partitions::new(seed, &faults, begin, (settings.days, settings.payments));
-    let stream = Stream::new(seed, &faults, &partitions, begin)?;
+    let clock = time.clock(TimeDelta::zero());
+    let throttle = throttle(settings, seed, begin, &clock, &faults);
+    let stream = Stream::new(seed, &faults, &throttle)?;
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
-    let changes = Changes::default();
-    let engine_stream = {
-        let stream = stream.clone();
-        EngineStream::of(engine.clone(), &changes, move |record| stream.deal(record, time.now()))?
-    };
-    let requests = RequestQueue::over(stack.queues.requests.clone());
+    let dealt = stream.clone();
+    let changes = Changes::of(&engine, HOT, &clock, move |record| dealt.deal(record, time.now()))?;
+    let rejects = faults.clone();
+    let is_rejected = move || rejects.draw(FaultKind::SendRejected, 10);
+    let requests = Sqs::over(&stack.queues.requests, &clock, &changes, is_rejected);
     let (broken, metrics) = (Broken::default(), Metrics::new(stack.metrics.clone(), template::resources()?));
-    let lag = Lag::new(seed, &faults, &partitions, (begin, settings.days));
+    let spells = Spells::new(seed, &faults, &throttle, (begin, settings.days));
     let (alarms, switches) = (Alarms::new(template::alarms()?, begin), Switches::default());
     let network = Network::new(Shared {
         time,
         faults: faults.clone(),
         trace: trace.clone(),
         changes: changes.clone(),
-        engine_stream: engine_stream.clone(),
-        lag,
-        partitions,
+        spells,
+        throttle,
         engine: engine.clone(),
-        used: Mutex::default(),
-        calls: Mutex::default(),
-        random: Mutex::new(seed.source("weakness")),
+        record: Record::default(),
         decided: Mutex::default(),
-        complaints: Mutex::default(),
+        complaints: Complaints::default(),
+        weaken: Weaken::new(settings.weakness, seed.source("weakness"), &clock, &engine),
         requests: requests.clone(),
         switches: switches.clone(),
         weakness: settings.weakness,
@@ -94,7 +115,6 @@ pub(crate) async fn build(
         network,
         engine,
         changes,
-        engine_stream,
         stream,
         queues,
         requests,
@@ -110,6 +130,25 @@ pub(crate) async fn build(
         state: Mutex::new(State::of(service)),
     };
     Ok((Arc::new(bank), trace, files))
+}
+
+/// Makes the partitions, and draws the heat of the days after `begin`.
+///
+/// A partition of this small bank accepts a few write units a second, so that the feed's peaks reach the limit as those of a
+/// million payments reach the real one. Beside the bank's own load, other heat stays on a part of a table for minutes.
+fn throttle(settings: &Settings, seed: Seed, begin: DateTime<Utc>, clock: &Clock, faults: &Faults) -> Throttle {
+    let (mut random, second, days) = (seed.source("heat"), begin.timestamp(), i64::from(settings.days));
+    let mut heats = PLACES.map(|_| Vec::new());
+    for _ in 0..if faults.has(FaultKind::Throttled) { days * HEATS_A_DAY } else { 0 } {
+        let from = second + random.i64(0..days.max(1) * 86_400);
+        let to = from + random.i64(10..LONGEST_HEAT.num_seconds());
+        let place = random.usize(0..PLACES.len());
+        heats[place].push(Heat { from, to, position: random.u32(0..SPACE) });
+    }
+    let writes = 10 + u64::try_from(settings.payments).unwrap_or(0) / 10;
+    let limits = Limits { writes, reads: None, is_exact: false };
+    let places = PLACES.into_iter().zip(heats).map(|(name, heats)| Place::new(name, AT_FIRST, second, heats));
+    Throttle::new(seed.0, limits, clock, places)
 }
 
 /// Starts the system, with a receiver of webhooks if it sends any.

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
+use payments_machine::layers::weaken::Weakness;
 use serde::{Deserialize, Serialize};
 
 use crate::month::play;
 use crate::plans::faults::FaultKind;
-use crate::plans::weakness::Weakness;
 use crate::settings::Settings;
 use crate::shrink::{shape, shrink};
 

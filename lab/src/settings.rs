@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use payments_machine::Environment;
 use payments_machine::event::DEVELOPMENT_CLIENT;
+use payments_machine::layers::weaken::Weakness;
 use payments_model::BusinessZone;
 
 use crate::plans::faults::FaultKind;
 use crate::plans::outages::Outage;
-use crate::plans::weakness::Weakness;
 
 /// Who cancels and amends what it should not.
 pub(crate) const FAULTY: &str = "faulty";
@@ -72,8 +72,8 @@ impl Settings {
         }
         environment.dispatch_attempts = self.dispatch_attempts();
         environment.machine_clients = [DEVELOPMENT_CLIENT, FAULTY].join(",");
-        if let Some(weakness) = self.weakness {
-            weakness.weaken_environment(environment);
+        if self.weakness == Some(Weakness::EndlessRedrive) {
+            environment.dispatch_attempts = 16;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Planned outages: each raises its own alarms in time, the runbook's actions end them, and no guarantee is broken.
+//! Planned outages: each raises its own alarms in time, actions of docs/alarms.md end them, and all guarantees hold.
 //!
 //! A month has several of them, three hours apart, that do not hide each other.
 

@@ -18,21 +18,19 @@ mod write_units;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_bank::{Dependencies, Functions};
-use payments_boot::Clock;
 use payments_machine::client::Client;
 use payments_machine::environment::CALENDARS;
-use payments_machine::interceptor::client_over;
 use payments_machine::invocation::context;
+use payments_machine::layers::client_over;
 use payments_machine::payload::DataKind;
 use payments_machine::transaction_service::TransactionServiceSettings;
 use payments_machine::triggers::{Tick, Triggers};
-use payments_machine::{EngineChoice, Queues, Stack};
+use payments_machine::{EngineChoice, Queues, Stack, Time};
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
 
@@ -177,7 +175,7 @@ pub async fn run_watched(
 impl Simulation {
     /// Starts the system. Each function that writes has a recorder of its own, so the write units of each phase are known.
     async fn start(script: &Script, seed: u64, reports: &Path) -> Result<Self> {
-        let time = Time::at(script.instant(FEED_BEGINS));
+        let time = Time::at(script.instant(FEED_BEGINS).as_chrono());
         let stack = Stack::on(EngineChoice::Memory)
             .environment(|environment| {
                 (environment.claims_per_second, environment.moves_per_second) = (0, 0);
@@ -219,7 +217,7 @@ impl Simulation {
                 break;
             }
             let now = script.instant(minute);
-            self.time.move_to(now);
+            self.time.move_to(now.as_chrono());
             let started = Instant::now();
             let orders = |numbers: Vec<u64>| numbers.into_iter().map(|number| script.order(number));
             if let Some(numbers) = feed.remove(&minute) {
@@ -251,7 +249,7 @@ impl Simulation {
         if settled {
             for minute in EXPIRED..=EXPIRED + LAST_MINUTES {
                 let now = script.instant(minute);
-                self.time.move_to(now);
+                self.time.move_to(now.as_chrono());
                 totals.add(self.triggers.tick(now.as_chrono()).await, now);
                 totals.units += self.recorders.take();
             }
@@ -301,28 +299,5 @@ impl Totals {
         let time = format!("{DAY} {}  {what}", table::clock_face(minute.into()));
         progress.say(time);
         progress.show(&[created, self.tick.counts.claimed, self.tick.counts.settled()]);
-    }
-}
-
-/// The simulated time, in milliseconds. It changes only when it is moved or a function waits.
-#[derive(Clone)]
-struct Time(Arc<AtomicI64>);
-
-impl Time {
-    fn at(instant: UtcSecond) -> Self {
-        Self(Arc::new(AtomicI64::new(instant.as_chrono().timestamp_millis())))
-    }
-
-    /// Moves on to `instant`, never back, since a function may have waited past it.
-    fn move_to(&self, instant: UtcSecond) {
-        self.0.fetch_max(instant.as_chrono().timestamp_millis(), Ordering::Relaxed);
-    }
-
-    fn clock(&self) -> Clock {
-        let (shown, passed) = (self.clone(), self.clone());
-        let now = move || DateTime::from_timestamp_millis(shown.0.load(Ordering::Relaxed)).unwrap_or_default();
-        Clock::simulated(now, move |time| {
-            passed.0.fetch_add(i64::try_from(time.as_millis()).unwrap_or(0), Ordering::Relaxed);
-        })
     }
 }

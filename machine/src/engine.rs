@@ -19,6 +19,7 @@ use payments_boot::Clock;
 use tempfile::TempDir;
 
 pub use direct::Direct;
+pub(crate) use direct::respond;
 
 use crate::server::{Limits, Server, listen};
 

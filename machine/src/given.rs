@@ -1,17 +1,17 @@
 //! A machine for tests of one function alone, with payments in its tables as `ingest` and the sweep leave them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use lambda_runtime::{Context, LambdaEvent};
-use payments_boot::{Clock, Lookup};
+use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
-    AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Status,
+    AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
+    Status, UtcSecond,
 };
-use payments_store::{DueSort, Moved, PutDetails, PutHead, Store};
+use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -20,6 +20,8 @@ use crate::environment::Environment;
 use crate::event::{DEVELOPMENT_CLIENT, all_scopes};
 use crate::invocation::context;
 use crate::stack::{EngineChoice, Stack};
+use crate::template::Template;
+use crate::time::Time;
 
 /// How long an invocation may take, unless its test says otherwise.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(15);
@@ -31,32 +33,64 @@ pub struct Given {
     pub stack: Stack,
     /// Its tables.
     pub store: Store,
-    seconds: Arc<AtomicI64>,
+    time: Time,
+}
+
+/// Returns the details of a payment of 5.00 GBP from `tenant` to `landlord` for this date, which a bank in London accepts at `now`.
+pub fn details(key: &str, date: &str, now: UtcSecond) -> Result<Details> {
+    accept(key, date, ("Europe/London", 10), now, |_| {})
+}
+
+fn accept(
+    key: &str,
+    date: &str,
+    (zone, shards): (&str, u16),
+    now: UtcSecond,
+    change: impl FnOnce(&mut Instruction),
+) -> Result<Details> {
+    let account: AccountId = "tenant".parse()?;
+    let payment_id = PaymentId::derive(&account, &key.parse()?);
+    let mut instruction = Instruction {
+        account,
+        payee: "landlord".parse()?,
+        money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
+        scheduled_for: ScheduledFor::Date(date.parse()?),
+        date_rule: None,
+        reference: None,
+        data: None,
+    };
+    change(&mut instruction);
+    Ok(Details::accept(payment_id, instruction, zone.parse()?, shards.to_string().parse()?, now, Actor::client("test")))
 }
 
 impl Given {
     /// Starts a machine at this time, with a changed environment.
     pub async fn at(now: &str, change: impl FnOnce(&mut Environment)) -> Result<Self> {
-        let seconds = Arc::new(AtomicI64::new(now.parse::<DateTime<Utc>>()?.timestamp()));
-        let (shown, passed) = (Arc::clone(&seconds), Arc::clone(&seconds));
-        let clock = Clock::simulated(
-            move || DateTime::from_timestamp(shown.load(Ordering::Relaxed), 0).unwrap_or_default(),
-            move |time| {
-                passed.fetch_add(i64::try_from(time.as_secs()).unwrap_or(0), Ordering::Relaxed);
-            },
-        );
-        let stack = Stack::on(EngineChoice::Unserved).clock(&clock).environment(change).start().await?;
-        Ok(Self { store: stack.store(stack.client()), stack, seconds })
+        let time = Time::at(now.parse()?).in_seconds();
+        let stack = Stack::on(EngineChoice::Unserved).clock(&time.clock()).environment(change).start().await?;
+        Ok(Self { store: stack.store(stack.client()), stack, time })
     }
 
     /// Lets time pass.
     pub fn pass(&self, time: TimeDelta) {
-        self.seconds.fetch_add(time.num_seconds(), Ordering::Relaxed);
+        self.time.pass(time);
     }
 
-    /// Reads the configuration of a package's function.
-    pub fn config<Config>(&self, package: &str, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
-        read(&Lookup::new(&|name| self.stack.environment.get(package, name)))
+    /// Reads a function's configuration. A variable has what the first function has that declares it.
+    pub fn config<Config>(&self, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
+        let functions = Template::ours().map_or(&[] as &[_], |template| &template.functions);
+        let of_any = |name: &str| functions.iter().find_map(|it| self.stack.environment.get(&it.package, name));
+        read(&Lookup::new(&of_any))
+    }
+
+    /// Creates a function that works with the tables alone, with its configuration.
+    pub fn function<Config, F>(
+        &self,
+        read: impl FnOnce(&Lookup<'_>) -> Result<Config, ConfigError>,
+        new: impl FnOnce(Config, Store, Clock, Metrics) -> F,
+    ) -> Result<F> {
+        let Stack { clock, metrics, .. } = &self.stack;
+        Ok(new(self.config(read)?, self.store.clone(), clock.clone(), metrics.clone()))
     }
 
     /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.
@@ -66,21 +100,8 @@ impl Given {
 
     /// Creates such a payment with another content.
     pub async fn scheduled_as(&self, key: &str, date: &str, change: impl FnOnce(&mut Instruction)) -> Result<Details> {
-        let (account, now): (AccountId, _) = ("tenant".parse()?, self.stack.clock.now());
-        let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
-        let payment_id = PaymentId::derive(&account, &key.parse()?);
-        let mut instruction = Instruction {
-            account,
-            payee: "landlord".parse()?,
-            money: Money { amount: "500".parse()?, currency: "GBP".parse()? },
-            scheduled_for: ScheduledFor::Date(date.parse()?),
-            date_rule: None,
-            reference: None,
-            data: None,
-        };
-        change(&mut instruction);
-        let shards = self.stack.environment.shards.to_string().parse()?;
-        let details = Details::accept(payment_id, instruction, zone, shards, now, Actor::client("test"));
+        let Environment { time_zone, shards, .. } = &self.stack.environment;
+        let details = accept(key, date, (time_zone, *shards), self.stack.clock.now(), change)?;
         ensure!(self.store.put_details(&details).await? == PutDetails::Created, "{key} was used before");
         ensure!(self.store.put_head(&Head::scheduled(&details)).await? == PutHead::Created, "{key} was used before");
         Ok(details)
@@ -88,14 +109,50 @@ impl Given {
 
     /// Creates such a payment for today, and claims it. It is PENDING.
     pub async fn pending(&self, key: &str) -> Result<Details> {
+        self.pending_as(key, |_| {}).await
+    }
+
+    async fn pending_as(&self, key: &str, change: impl FnOnce(&mut Instruction)) -> Result<Details> {
         let zone: BusinessZone = self.stack.environment.time_zone.parse()?;
-        let details = self.scheduled(key, &zone.date_of(self.stack.clock.now()).to_string()).await?;
+        let details = self.scheduled_as(key, &zone.date_of(self.stack.clock.now()).to_string(), change).await?;
         let Details { payment_id, due_at, due_date, .. } = details;
         let claim = Head::scheduled(&details).transition(&Event::Sweep, self.stack.clock.now(), Actor::sweep())?;
         let due = DueSort { status: Status::Scheduled, due_date, due_at, payment_id };
         let moved = self.store.transition(&details.key(), due, &claim).await?;
         ensure!(matches!(moved, Moved::Done(_)), "{key} was not claimed");
         Ok(details)
+    }
+
+    /// Creates such a payment for today with another content, claims it, and settles it. It is unreported.
+    pub async fn settled_as(
+        &self,
+        key: &str,
+        settlement: Settlement,
+        change: impl FnOnce(&mut Instruction),
+    ) -> Result<Details> {
+        let details = self.pending_as(key, change).await?;
+        let pending = self.store.stored_head(&details.key()).await?.context("a pending payment has a head")?;
+        let settle = Event::Settle(settlement);
+        let step = pending.known().transition(&settle, self.stack.clock.now(), Actor::transaction_service())?;
+        let Decided::Now(settled) = self.store.decide_settlement(&pending, &step).await? else {
+            bail!("{key} was settled before");
+        };
+        let moved = self.store.follow_settlement(&settled).await?;
+        ensure!(matches!(moved, Moved::Done(_)), "{key} was not settled");
+        Ok(details)
+    }
+
+    /// Appends events to the log as one segment, as `stream-aggregator` does.
+    pub async fn segment(&self, events: &[Value]) -> Result<()> {
+        const STREAM_SHARD: &str = "a stream shard";
+        let now = self.stack.clock.now();
+        let log = self.store.log_head().await?.unwrap_or_else(|| LogHead::first("a stream", now));
+        let expected = self.store.checkpoint(STREAM_SHARD).await?;
+        let events = events.iter().map(Value::to_string).collect();
+        let commit = CountsCommit { deltas: BTreeMap::new(), unparsed: 0, events, last: log.next.into() };
+        let committed = self.store.commit_counts(STREAM_SHARD, expected.as_ref(), &commit, &log, now).await?;
+        ensure!(committed == Committed::Done, "the segment was not appended: {committed:?}");
+        Ok(())
     }
 
     /// Returns the context of an invocation that has time to spare.

@@ -13,10 +13,10 @@ use payments_store::Store;
 
 use crate::engine::{Direct, Engine};
 use crate::environment::{Environment, webhook_master};
-use crate::interceptor::client_over;
+use crate::layers::client_over;
+use crate::layers::record::Recorder;
 use crate::links::ReportLinks;
 use crate::queues::Queues;
-use crate::recorder::Recorder;
 use crate::reports::reports_in;
 use crate::started::Started;
 use crate::template::Template;

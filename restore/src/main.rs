@@ -24,7 +24,7 @@ const EXAMPLES: u32 = 10;
 /// Repeats, after a point-in-time restore of the tables, what happened since the restored instant.
 ///
 /// In this order: begin, restore the tables, plan, apply until nothing is left to do, finish. Each step can be repeated, and goes on
-/// where it was. docs/runbook.md says when to run them. They call DynamoDB as the AWS CLI does, with the credentials and the region
+/// where it was. docs/restore.md says when to run them. They call DynamoDB as the AWS CLI does, with the credentials and the region
 /// of your environment.
 #[derive(Debug, Parser)]
 #[command(name = "cargo restore", bin_name = "cargo restore", version = version())]
@@ -111,7 +111,7 @@ struct Choices {
     #[arg(long = "except", value_name = "WHAT")]
     excepts: Vec<Except>,
 
-    /// Let apply run although events are missing that nobody knows: you do what docs/runbook.md says in "Without log and journal".
+    /// Let apply run although events are missing that nobody knows: you do what docs/restore.md says in "Without log and journal".
     #[arg(long)]
     accept_gaps: bool,
 
@@ -188,7 +188,7 @@ fn show(bar: &ProgressBar, what: &str, done: u64, all: u64) {
 
 fn open(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let files = LocalFileSystem::new_with_prefix(folder);
-    Ok(Arc::new(files.with_context(|| format!("{} is no folder: copy the bucket's folder there, as step 5 of \"Come back from a restore\" in docs/runbook.md does", folder.display()))?))
+    Ok(Arc::new(files.with_context(|| format!("{} is no folder: copy the bucket's folder there, as step 5 of \"Come back from a restore\" in docs/restore-commands.md does", folder.display()))?))
 }
 
 async fn rebuild(store: Store, choices: Choices, is_apply: bool) -> Result<()> {

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
 use payments_lab::facts::intent::Intent;
-use payments_lab::random::Seed;
+use payments_machine::layers::random::Seed;
 use payments_tests::{Ask, CrashPoint, Reply, Way};
 use serde_json::json;
 

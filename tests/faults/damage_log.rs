@@ -1,4 +1,4 @@
-//! The log of damage: every line about a damaged item names its table and its key, because the runbook says so.
+//! The log of damage: every line about a damaged item names its table and its key, because docs/alarms.md says so.
 //!
 //! A month's items are never damaged.
 

@@ -25,7 +25,7 @@ pub(crate) fn begin(fixture: &Fixture, seed: u64) {
 
 /// Reads show the present again.
 pub(crate) fn end(fixture: &Fixture) {
-    fixture.faults.lag(Lag::none());
+    fixture.faults.lag(Lag::default());
 }
 
 /// The stream mapping's position now.

@@ -1,39 +1,29 @@
-//! An interceptor between the functions and AWS, which injects faults. All calls, to DynamoDB and to SQS, are one
-//! sequence that a test can break, order and inspect.
-//!
-//! It sits below the SDKs, so that retries and error types are the real ones. DynamoDB's calls go over a [`Recorder`]
-//! to the engine. SQS's calls are answered here from a queue in this process, so that SendMessageBatch is tested.
+//! The layers of a test: all calls, to DynamoDB and to SQS, are one sequence that it can break, order and inspect.
 //!
 //! The month's network draws what fails, and lets calls overlap; here a test decides over each call, one at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aws_smithy_runtime_api::client::result::ConnectorError;
+use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use payments_lab::Weakness;
-use payments_lab::laws::check_write;
-use payments_lab::world::requests::accept;
-use payments_machine::interceptor::{Answer, Next, Process, read_whole, respond};
-use payments_machine::{Call, Fate, Interceptor, Recorder};
+use payments_lab::laws::calls::Complaints;
+use payments_machine::layers::fault::{Fault, Process};
+use payments_machine::layers::lag::{self, Changes};
+use payments_machine::layers::random::Seed;
+use payments_machine::layers::sqs::{Sent, Sqs};
+use payments_machine::layers::weaken::Weaken;
+use payments_machine::layers::{Answer, Next};
+use payments_machine::{Call, Fate, Layers, Recorder, Time};
 use payments_queue::Queue;
-use serde_json::Value;
+use payments_tests::World;
 
-use crate::staleness::{Lag, Staleness};
+use crate::staleness::Lag;
 use crate::task_scheduler::TaskScheduler;
-use crate::time::Time;
 
 /// Decides the fate of each try.
 pub(crate) type Decide = dyn Fn(&Call) -> Fate + Send + Sync;
-
-/// A message that the transaction service's queue has accepted.
-#[derive(Debug, Clone)]
-pub(crate) struct Sent {
-    /// The request.
-    pub(crate) request: Value,
-    /// How many changes the hot table had by then.
-    pub(crate) after_changes: usize,
-}
 
 /// The injector of one task's calls. All tasks share the sequence.
 #[derive(Clone)]
@@ -45,8 +35,11 @@ pub(crate) struct FaultInjector {
 struct Shared {
     recorder: Recorder,
     time: Time,
-    requests: Queue,
-    staleness: Staleness,
+    hot: String,
+    changes: Changes,
+    requests: Sqs,
+    weaken: Weaken,
+    complaints: Complaints,
     scheduler: TaskScheduler,
     process: Process,
     /// One try at a time, so that no other call is under way when the process is killed.
@@ -56,33 +49,40 @@ struct Shared {
 
 struct State {
     decide: Arc<Decide>,
-    weakness: Option<Weakness>,
+    lag: Lag,
     call_takes: TimeDelta,
     /// The numbers of the calls by their invocation ids.
     calls: HashMap<String, usize>,
     /// The tries, each by task and operation.
     tries: Vec<(usize, String)>,
-    sent: Vec<Sent>,
-    /// What calls were that no call may be.
-    complaints: Vec<String>,
 }
 
 impl FaultInjector {
-    pub(crate) fn new(recorder: Recorder, time: Time, requests: Queue, staleness: Staleness) -> Self {
+    pub(crate) fn new(world: &World, time: &Time, requests: &Queue) -> Result<Self> {
+        let (engine, clock) = (world.engine().context("the embedded engine")?, time.clock());
+        let hot = world.environment.tables.payments.clone();
+        let changes = Changes::of(engine, &hot, &clock, |_| Ok(()))?;
         let state = State {
             decide: Arc::new(|_| Fate::Pass),
-            weakness: None,
+            lag: Lag::default(),
             call_takes: TimeDelta::zero(),
             calls: HashMap::new(),
             tries: Vec::new(),
-            sent: Vec::new(),
-            complaints: Vec::new(),
         };
-        let (scheduler, process, one_at_a_time) =
-            (TaskScheduler::default(), Process::default(), tokio::sync::Mutex::new(()));
-        let shared =
-            Shared { recorder, time, requests, staleness, scheduler, process, one_at_a_time, state: Mutex::new(state) };
-        Self { shared: Arc::new(shared), task: 0 }
+        let shared = Shared {
+            recorder: world.recorder.clone(),
+            time: time.clone(),
+            hot,
+            requests: Sqs::over(requests, &clock, &changes, || false),
+            changes,
+            weaken: Weaken::new(None, Seed(0).source("weakness"), &clock, engine),
+            complaints: Complaints::default(),
+            scheduler: TaskScheduler::default(),
+            process: Process::default(),
+            one_at_a_time: tokio::sync::Mutex::default(),
+            state: Mutex::new(state),
+        };
+        Ok(Self { shared: Arc::new(shared), task: 0 })
     }
 
     /// The injector of another task's calls.
@@ -104,7 +104,7 @@ impl FaultInjector {
 
     /// Weakens the store: see [`Weakness`].
     pub(crate) fn weaken(&self, weakness: Option<Weakness>) {
-        self.state().weakness = weakness;
+        self.shared.weaken.set(weakness);
     }
 
     /// Lets this time pass with each try.
@@ -129,18 +129,18 @@ impl FaultInjector {
 
     /// How many messages were ever sent to the transaction service.
     pub(crate) fn sent(&self) -> usize {
-        self.state().sent.len()
+        self.shared.requests.sent().len()
     }
 
     /// The messages sent for one account.
     pub(crate) fn sent_for(&self, account: &str) -> Vec<Sent> {
-        let state = self.state();
-        state.sent.iter().filter(|sent| sent.request["accountId"] == account).cloned().collect()
+        let sent = self.shared.requests.sent();
+        sent.iter().filter(|sent| sent.request["accountId"] == account).cloned().collect()
     }
 
     /// What calls were that no call may be.
     pub(crate) fn complaints(&self) -> Vec<String> {
-        self.state().complaints.clone()
+        self.shared.complaints.all()
     }
 
     /// Waits for the task's turn as a call does, without a call.
@@ -158,18 +158,20 @@ impl FaultInjector {
 
     /// Lets reads lag from now on.
     pub(crate) fn lag(&self, lag: Lag) {
-        self.shared.staleness.set(lag);
+        self.state().lag = lag;
     }
 
     /// Ends faults, lag and weakness.
     pub(crate) fn end(&self) {
         self.clear();
         self.weaken(None);
-        self.lag(Lag::none());
+        self.lag(Lag::default());
     }
 
-    pub(crate) fn staleness(&self) -> &Staleness {
-        &self.shared.staleness
+    /// Every change in the hot table so far.
+    pub(crate) fn changes(&self) -> Result<&Changes> {
+        self.shared.changes.follow()?;
+        Ok(&self.shared.changes)
     }
 
     /// Runs a handler as a process. Returns nothing if the injector kills it.
@@ -181,60 +183,34 @@ impl FaultInjector {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The interceptor of this task's calls.
-    pub(crate) fn interceptor(&self) -> Interceptor {
-        let injector = self.clone();
-        Interceptor::over(self.shared.recorder.clone(), move |call, next| injector.clone().carry(call, next))
+    /// The layers of this task's calls.
+    pub(crate) fn layers(&self) -> Layers {
+        let [injector, deciding, aged] = [(); 3].map(|()| self.clone());
+        let Shared { recorder, complaints, process, requests, weaken, changes, hot, .. } = &*self.shared;
+        let (past, hot) = (changes.clone(), hot.clone());
+        Layers::over(recorder.clone())
+            .with_fn(move |call, next| injector.clone().in_turn(call, next))
+            .with(complaints.clone())
+            .with(Fault::of(process, move |call| {
+                let decide = Arc::clone(&deciding.state().decide);
+                decide(call)
+            }))
+            .with(requests.clone())
+            .with(weaken.clone())
+            .with(lag::Lag::new(changes, move |read, answer| aged.state().lag.age(read, &hot, &past, answer)))
     }
 
-    async fn carry(self, mut call: Call, next: Next) -> Answer {
+    /// Waits for a call's turn, and numbers it.
+    async fn in_turn(self, mut call: Call, next: Next) -> Answer {
         let _pass = self.shared.scheduler.turn(self.task).await;
         let _turn = self.shared.one_at_a_time.lock().await;
-        let (decide, weakness) = self.note(&mut call);
-        let fate = decide(&call);
-        let injector = &self;
-        let send = |call: Call| async move {
-            match call.service() {
-                "AmazonSQS" => injector.take_messages(&call, fate).await,
-                _ => injector.ask_dynamodb(call, next, weakness).await,
-            }
-        };
-        fate.carry_out(call, &self.shared.process, send).await
-    }
-
-    /// Numbers a call.
-    fn note(&self, call: &mut Call) -> (Arc<Decide>, Option<Weakness>) {
-        let mut state = self.state();
-        self.shared.time.pass(state.call_takes);
-        let next = state.calls.len();
-        call.number = *state.calls.entry(call.invocation_id().to_owned()).or_insert(next);
-        state.tries.push((self.task, call.operation.clone()));
-        state.complaints.extend(check_write(&call.operation, call.input()));
-        (Arc::clone(&state.decide), state.weakness)
-    }
-
-    async fn ask_dynamodb(&self, mut call: Call, next: Next, weakness: Option<Weakness>) -> Answer {
-        let (operation, mut input) = (call.operation.clone(), call.input().clone());
-        if let Some(weakness) = weakness {
-            // Whoever calls is weak.
-            let _changed = weakness.weaken(weakness.of_function(), &operation, &mut input);
-            call.set_input(input.clone());
+        {
+            let mut state = self.state();
+            self.shared.time.pass(state.call_takes);
+            let number = state.calls.len();
+            call.number = *state.calls.entry(call.invocation_id().to_owned()).or_insert(number);
+            state.tries.push((self.task, call.operation.clone()));
         }
-        let (status, body) = read_whole(next.send(call).await?).await?;
-        let mut reply = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        if status == 200 {
-            let aged = self.shared.staleness.age(&operation, &input, &mut reply).await;
-            aged.map_err(|error| ConnectorError::other(error.into(), None))?;
-        }
-        respond(status, reply.to_string())
-    }
-
-    async fn take_messages(&self, call: &Call, fate: Fate) -> Answer {
-        let changes = self.shared.staleness.changes().await;
-        let after_changes = changes.map_err(|error| ConnectorError::other(error.into(), None))?.log().len();
-        let is_rejected = |place| fate == Fate::RefuseFirstEntry && place == 0;
-        let (accepted, answer) = accept(&self.shared.requests, call.input(), self.shared.time.now(), is_rejected)?;
-        self.state().sent.extend(accepted.into_iter().map(|request| Sent { request, after_changes }));
-        respond(200, answer.to_string())
+        next.send(call).await
     }
 }

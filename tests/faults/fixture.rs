@@ -18,7 +18,7 @@ use payments_boot::Metrics;
 use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, Source, StreamMapping};
 use payments_lab::facts::intent::{Amendment, Intent};
 use payments_machine::triggers::{queue_settings, stream_settings};
-use payments_machine::{Environment, Handlers as _, Queues, Template};
+use payments_machine::{Environment, Handlers as _, Queues, Template, Time};
 use payments_model::PaymentId;
 use payments_queue::Queue;
 use payments_sqs::SqsQueue;
@@ -28,9 +28,10 @@ use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::{Value, json};
 
 use crate::fault_injector::FaultInjector;
-use crate::staleness::Staleness;
-use crate::time::Time;
 use crate::transaction_service;
+
+/// When every test begins: a Friday morning in winter, when London's clocks show UTC.
+const MORNING: &str = "2026-11-20T09:00:00Z";
 
 /// The timeout of a sweep, unless a test says otherwise.
 pub(crate) const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(290);
@@ -84,11 +85,10 @@ impl Fixture {
     }
 
     async fn of(world: World, shards: u16) -> Result<Self> {
-        let time = Time::morning()?;
+        let time = Time::at(MORNING.parse()?);
         let stream = stream_of(&world).await?;
-        let staleness = Staleness::of(stream.clone(), world.environment.tables.clone(), time.clone()).await?;
         let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::of(Template::ours()?)?;
-        let faults = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
+        let faults = FaultInjector::new(&world, &time, &requests)?;
         let metrics = Metrics::captured();
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
         let environment = Environment { shards, ..world.environment.clone() };
@@ -330,7 +330,7 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
     let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
     let config = world.client().await.config().to_builder();
     let config = config
-        .http_client(faults.interceptor())
+        .http_client(faults.layers())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries.clone())
         .retry_partition(RetryPartition::new(format!("fixture-{quota}")))
@@ -339,7 +339,7 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))
         .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .http_client(faults.interceptor())
+        .http_client(faults.layers())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries)
         .retry_partition(RetryPartition::new(format!("fixture-sqs-{quota}")))

@@ -6,8 +6,8 @@
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use daily_due_sweeper::Action;
-use payments_lab::facts::attributes::text;
 use payments_lab::facts::intent::Intent;
+use payments_machine::layers::attributes::text;
 use payments_machine::{Fate, Handlers as _};
 use payments_tests::Ask;
 use serde_json::{Value, json};

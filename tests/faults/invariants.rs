@@ -6,12 +6,12 @@ use anyhow::Result;
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
-use payments_lab::facts::attributes::{key_of, number};
 use payments_lab::facts::heads::Tables;
 use payments_lab::facts::intent::Intent;
 use payments_lab::laws::{self, Pending};
+use payments_machine::layers::attributes::{key_of, number};
+use payments_machine::layers::sqs::Sent;
 
-use crate::fault_injector::Sent;
 use crate::fixture::Fixture;
 use crate::transaction_service::settlement_of;
 
@@ -38,8 +38,8 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
         let problems = [over, laws::check_settlement(head, &said, intent.contested)];
         found.extend(problems.into_iter().flatten().map(|problem| format!("payment {amount} {problem}")));
     }
-    let pending = follow(fixture, account, &tables, &mut found).await?;
-    for Sent { request, after_changes } in fixture.faults.sent_for(account) {
+    let pending = follow(fixture, account, &tables, &mut found)?;
+    for Sent { request, after_changes, .. } in fixture.faults.sent_for(account) {
         let Some(intent) = intents.iter().find(|intent| intent.has_amount(&request["amountMinor"])) else {
             found.push(format!("a request that nobody asked for: {request}"));
             continue;
@@ -64,8 +64,8 @@ async fn tables_of(fixture: &Fixture, account: &str, intents: &[Intent]) -> Resu
 }
 
 /// Checks every change of an account's heads. Returns after how many changes of the table payments were pending.
-async fn follow(fixture: &Fixture, account: &str, tables: &Tables, found: &mut Vec<String>) -> Result<Pending<usize>> {
-    let (changes, mut pending) = (fixture.faults.staleness().changes().await?, Pending::default());
+fn follow(fixture: &Fixture, account: &str, tables: &Tables, found: &mut Vec<String>) -> Result<Pending<usize>> {
+    let (changes, mut pending) = (fixture.faults.changes()?, Pending::default());
     let log = changes.log();
     let own = log.iter().enumerate().filter(|(_, change)| change.key.0.strip_prefix("ACCT#") == Some(account));
     for (place, change) in own {

@@ -29,7 +29,6 @@ mod reread;
 mod staleness;
 mod sweeper;
 mod task_scheduler;
-mod time;
 mod transaction_service;
 mod weakened;
 

@@ -13,8 +13,8 @@ use lambda_runtime::Context;
 use payments_bank::Functions;
 use payments_lab::facts::intent::Intent;
 use payments_lab::laws::reports::{Published, published};
-use payments_lab::random::Seed;
 use payments_machine::Handlers as _;
+use payments_machine::layers::random::Seed;
 use payments_tests::{Ask, CrashPoint};
 use serde_json::{Value, json};
 

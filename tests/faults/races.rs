@@ -17,7 +17,7 @@ use daily_due_sweeper::Action;
 use payments_bank::Functions;
 use payments_lab::Weakness;
 use payments_lab::facts::intent::Intent;
-use payments_lab::random::Seed;
+use payments_machine::layers::random::Seed;
 use payments_model::PaymentId;
 use payments_tests::Ask;
 use proptest::collection::vec;

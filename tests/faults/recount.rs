@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use payments_lab::facts::attributes::{Key, key_of};
 use payments_lab::facts::heads::Tables;
 use payments_lab::laws::consumer::Consumer;
 use payments_lab::laws::counters::{self, Numbers};
+use payments_machine::layers::attributes::{Key, key_of};
 use payments_model::UtcSecond;
 use payments_store::{LogHead, LogPosition, LogRead, Store};
 use payments_tests::tables::json_of_item;

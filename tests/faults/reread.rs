@@ -6,7 +6,7 @@
 use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};
 use payments_lab::Weakness;
-use payments_lab::random::Seed;
+use payments_machine::layers::random::Seed;
 use payments_machine::triggers::stream_settings;
 
 use crate::fixture::{Fixture, dispatch, stream_of};
@@ -29,7 +29,7 @@ async fn a_re_read_stream_sends_nothing_again() -> Result<()> {
     let sent = fixture.faults.sent();
     assert!(sent >= 16, "{sent} were sent");
     for batch_size in [1, 3, 100] {
-        for lag in [Lag::none(), Lag::always(40)] {
+        for lag in [Lag::default(), Lag::always(40)] {
             fixture.faults.lag(lag);
             let settings =
                 StreamSettings { batch_size, ..stream_settings("dispatch", Some(&fixture.dispatch_failures))? };

@@ -5,11 +5,10 @@
 
 use anyhow::Result;
 use fastrand::Rng;
+use payments_machine::Time;
 use payments_model::{Failure, Settlement};
 use payments_queue::Queue;
 use serde_json::{Value, json};
-
-use crate::time::Time;
 
 /// The result for a request: every fourth amount fails, and every odd one echoes its account and due time.
 pub(crate) fn result_of(request: &Value) -> Value {

@@ -8,34 +8,11 @@ mod rights;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
-use payments_http::ProblemKind;
-use payments_http::routes::CONSOLE_ROUTES;
 use payments_model::{AccountId, Event, PaymentId, Settlement};
 use payments_tests::given::move_on;
 use payments_tests::tables::details_key;
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
-
-/// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 13] = [
-    "day",
-    "ahead",
-    "waiting",
-    "endpoints",
-    "queues",
-    "sample?queue=dispatch-failures",
-    "reports",
-    "report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-000042",
-    "bank",
-    "audit",
-    "list?date=2026-12-01&status=SCHEDULED",
-    "find?text=nothing",
-    "payment?id=00000000-0000-5000-8000-000000000000",
-];
-
-/// The worlds' shards, and the lanes of a date's counters.
-const SHARDS: usize = 10;
-const LANES: usize = 8;
 
 /// Texts that a page would run, follow or break on if it took them for anything but text.
 const HOSTILE: [&str; 12] = [
@@ -71,90 +48,6 @@ async fn page(world: &World, wanted: &str) -> Result<String> {
 /// The attributes of an authorizer whose token has these claims.
 fn token(claims: &Value) -> Value {
     json!({ "jwt": { "claims": claims, "scopes": null } })
-}
-
-#[tokio::test]
-async fn the_page_is_public_and_its_views_are_not() -> Result<()> {
-    let world = World::open().await?;
-    let shell = world.send_authorized(&Value::Null, Ask::get("/console")).await?;
-    assert_eq!(shell.status, 200, "{shell}");
-    let assets: Vec<&str> = shell.text.split('"').filter(|text| text.starts_with("/console/assets/")).collect();
-    assert_eq!(assets.len(), 3, "{shell}");
-    for asset in assets {
-        let asset = world.send_authorized(&Value::Null, Ask::get(asset)).await?;
-        assert_eq!(asset.status, 200);
-        assert_eq!(asset.header("cache-control"), Some("public, max-age=31536000, immutable"));
-    }
-    let forbidden = ProblemKind::Forbidden.slug();
-    for wanted in VIEWS {
-        for (authorizer, status, problem) in [
-            (Value::Null, 401, ProblemKind::TokenRequired.slug()),
-            (
-                token(
-                    &json!({ "scope": "payments/read payments/write payments/feed payments/webhooks payments/operate" }),
-                ),
-                403,
-                forbidden,
-            ),
-            (token(&json!({ "scope": "payments/inspect", "custom:accounts": "tenant" })), 403, forbidden),
-        ] {
-            let reply = world.send_authorized(&authorizer, Ask::get(&format!("/console/views/{wanted}"))).await?;
-            assert_eq!((reply.status, reply.problem()), (status, problem), "{wanted}");
-        }
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn nothing_is_kept_framed_or_run_inline() -> Result<()> {
-    let world = World::open().await?;
-    for path in ["/console", "/console/views/day", "/console/views/unknown", "/console/assets/unknown"] {
-        let reply = world.send(Ask::get(path)).await?;
-        assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");
-        assert_eq!(reply.header("x-frame-options"), Some("DENY"), "{path}");
-        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{path}");
-        let policy = reply.header("content-security-policy").context("a policy")?;
-        for part in ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"] {
-            assert!(policy.split("; ").any(|known| known == part), "{path}: {policy}");
-        }
-        assert!(!policy.contains("unsafe"), "{path}: {policy}");
-    }
-    for view in VIEWS {
-        let text = world.send(Ask::get(&format!("/console/views/{view}"))).await?.text;
-        for inline in ["<script", "<style", " style=", " onclick=", "javascript:"] {
-            assert!(!text.contains(inline), "{view}: {inline}");
-        }
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_bank_without_a_console_has_none_of_its_routes() -> Result<()> {
-    let world = World::with(|environment| environment.console = false).await?;
-    for spec in &CONSOLE_ROUTES {
-        let reply = world.send(Ask::new(spec.method.clone(), &spec.path.replace(['{', '}'], ""))).await?;
-        assert_eq!((reply.status, reply.problem()), (404, "no-such-route"), "{}", spec.path);
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_days_view_reads_each_lane_and_each_shard_once() -> Result<()> {
-    let world = World::open().await?;
-    for (wanted, reads) in [
-        ("day", LANES + SHARDS),
-        ("day?date=2026-12-24", LANES),
-        ("ahead", LANES),
-        ("waiting", 2 * SHARDS),
-        ("list?date=2026-12-24&status=SCHEDULED", SHARDS),
-        // Both tables.
-        ("list?date=2026-10-01&status=CANCELLED", 2 * SHARDS),
-    ] {
-        drop(world.recorder.take_operations());
-        page(&world, wanted).await?;
-        assert_eq!(world.recorder.take_operations(), vec!["Query"; reads], "{wanted}");
-    }
-    Ok(())
 }
 
 #[tokio::test]
@@ -197,17 +90,6 @@ async fn a_payment_is_found_by_each_of_its_names() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_transaction_that_looks_like_a_payment_is_found() -> Result<()> {
-    let world = World::open().await?;
-    let id = world.create("tenant", "rent-1", &payment("2026-12-01")).await?;
-    let transaction = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
-    let processed = Settlement::Processed(transaction.parse()?);
-    move_on(&world, id.parse()?, vec![Event::Sweep, Event::Settle(processed)], "2026-12-01T10:00:00Z").await?;
-    assert!(page(&world, &format!("find?text={transaction}")).await?.contains(&format!("Payment {id}")));
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_payment_whose_details_are_lost_or_damaged_is_shown_from_its_head() -> Result<()> {
     let world = World::open().await?;
     for (key, is_lost) in [("lost", true), ("damaged", false)] {
@@ -226,51 +108,6 @@ async fn a_payment_whose_details_are_lost_or_damaged_is_shown_from_its_head() ->
         let shown = page(&world, &link).await?;
         assert!(shown.contains("SCHEDULED") && shown.contains("are missing or cannot be read"), "{key}: {shown}");
     }
-    Ok(())
-}
-
-#[tokio::test]
-async fn today_stays_today() -> Result<()> {
-    let world = World::open().await?;
-    let today = page(&world, "day").await?;
-    assert!(today.contains(r#"data-hx-get="/console/views/day""#), "{today}");
-    let chosen = page(&world, "day?date=2026-12-01").await?;
-    assert!(chosen.contains(r#"data-hx-get="/console/views/day?date=2026-12-01""#), "{chosen}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()> {
-    let world = World::open().await?;
-    let entry = |n: usize| {
-        let second = n % 60;
-        let mut entry = payment(&format!("2026-12-01T12:00:{second:02}Z"));
-        entry["accountId"] = json!(format!("payer-{}", n % 7));
-        entry["idempotencyKey"] = json!(format!("key-{n}"));
-        entry
-    };
-    let mut created = world.create_all((0..230).map(entry)).await?;
-    let (mut shown, mut pages) = (Vec::new(), 0);
-    let mut next = Some("list?date=2026-12-01&status=SCHEDULED".to_owned());
-    while let Some(wanted) = next {
-        let text = page(&world, &wanted).await?;
-        let links = text.split("href=\"#").skip(1).filter_map(|link| link.split('"').next());
-        let links: Vec<String> = links.map(|link| link.replace("&amp;", "&")).collect();
-        let ids = links.iter().filter_map(|link| link.strip_prefix("payment?id=")?.split('&').next());
-        shown.extend(ids.map(str::to_owned));
-        next = links.into_iter().find(|link| link.contains("cursor="));
-        pages += 1;
-        ensure!(pages < 20, "the list does not end");
-    }
-    assert_eq!(shown.len(), 230);
-    let times = |id: &String| {
-        let place = created.iter().position(|known| known == id).unwrap_or(usize::MAX);
-        (place % 60, id.clone())
-    };
-    assert!(shown.is_sorted_by_key(times), "{shown:?}");
-    created.sort_unstable();
-    shown.sort_unstable();
-    assert_eq!(shown, created);
     Ok(())
 }
 

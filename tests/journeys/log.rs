@@ -52,7 +52,7 @@ fn events(entries: &[LogEntry]) -> Result<Vec<Value>> {
 
 /// Deletes a segment of the first epoch.
 async fn lose_segment(world: &World, number: usize) -> Result<()> {
-    let key = [("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text(&format!("{number:012}")))].into();
+    let key = [("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text(format!("{number:012}")))].into();
     let table = &world.environment.tables.log;
     world.client().await.delete_item().table_name(table).set_key(Some(key)).send().await?;
     Ok(())
@@ -234,7 +234,7 @@ async fn the_log_takes_no_changes_of_another_stream() -> Result<()> {
     update.expression_attribute_values(":none", text("none")).send().await?;
     create(&world, 1, 1).await?;
     let error = world.count_all().await.err().context("it appended")?;
-    assert!(format!("{error:#}").contains("docs/runbook.md, A new epoch of the log"), "{error:#}");
+    assert!(format!("{error:#}").contains("docs/restore.md, A new epoch of the log"), "{error:#}");
     assert_eq!(head(&world).await?.end(), "3622140.2.0".parse()?);
     Ok(())
 }

@@ -8,13 +8,11 @@ mod stale_index;
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use insta::assert_snapshot;
-use payments_bank::Functions;
 use payments_machine::Fate;
-use payments_model::MAX_AMOUNT_MINOR;
 use payments_store::Item;
 use payments_tests::orders::processed;
 use payments_tests::tables::{number, units};
@@ -22,8 +20,8 @@ use payments_tests::{World, assert_has};
 use serde_json::json;
 
 use settlements::{
-    Bill, SETTLED_AT, TODAY, body, column, files, ids_by_report, invoke, invoke_until, many, measured, published,
-    published_files, reported_ids, run, settled, unreported, unzipped,
+    Bill, SETTLED_AT, TODAY, body, files, invoke, many, measured, published_files, reported_ids, run, settled,
+    unreported, unzipped,
 };
 
 /// Three settlements of two payees, in two statuses and two currencies.
@@ -137,24 +135,6 @@ async fn the_cost_of_a_run_depends_on_unreported_payments_only() -> Result<()> {
 }
 
 #[tokio::test]
-async fn later_reports_hold_only_new_settlements() -> Result<()> {
-    let world = World::open().await?;
-    let first = settled(&world, SETTLED_AT, &BILLS).await?;
-    run(&world).await?;
-    let before = files(&world).await?;
-    let more = [Bill { account: "tenant-3", outcome: Ok("TX-3"), ..BILLS[0] }];
-    let second = settled(&world, "2026-11-20T10:40:00Z", &more).await?;
-    assert_has(&run(&world).await?, &json!({ "reported": 1, "drained": 1 }));
-    let after = files(&world).await?;
-    assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)), "what is published stays");
-    assert_eq!(ids_by_report(&world).await?, [first, second]);
-    // The third run has nothing to report.
-    assert_has(&run(&world).await?, &json!({ "runsCommitted": 0, "moreWaits": false }));
-    assert_eq!(files(&world).await?, after);
-    Ok(())
-}
-
-#[tokio::test]
 async fn only_settled_payments_are_reported_and_each_once_if_its_result_is_repeated() -> Result<()> {
     let world = World::open().await?;
     let order = |date| body(&BILLS[0], date);
@@ -170,104 +150,6 @@ async fn only_settled_payments_are_reported_and_each_once_if_its_result_is_repea
     world.settle(&[processed(&settled[0], &order(TODAY), "TX-1")]).await?;
     assert_eq!(run(&world).await?["runsCommitted"], 0);
     assert_eq!(reported_ids(&world).await?, settled);
-    Ok(())
-}
-
-#[tokio::test]
-async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
-    let world = World::open().await?;
-    // Only what needs quotes is quoted.
-    let reasons = [
-        ("no, not now", r#""no, not now""#),
-        ("\"closed\"", r#""""closed""""#),
-        ("line one\nline two\r\nline three", "\"line one\nline two\r\nline three\""),
-        ("=HYPERLINK(\"x\")", r#""=HYPERLINK(""x"")""#),
-        ("Kontoinhaber verstorben – 口座 ✝", "Kontoinhaber verstorben – 口座 ✝"),
-        (" padded ", " padded "),
-        ("", ""),
-    ];
-    let bills = reasons.map(|(reason, _)| Bill { outcome: Err(reason), ..BILLS[0] });
-    settled(&world, SETTLED_AT, &bills).await?;
-    run(&world).await?;
-    let csv = published(&world).await?.remove(0);
-    assert!(csv.ends_with("Z,\r\n"), "{csv}");
-    for (reason, quoted) in reasons {
-        assert!(csv.contains(&format!(",,AM04,{quoted},2026")), "{reason}: {csv}");
-    }
-    // A reader gets the reasons back.
-    let read: BTreeSet<String> = column(&csv, 10)?.into_iter().collect();
-    assert_eq!(read, reasons.map(|(reason, _)| reason.to_owned()).into());
-    Ok(())
-}
-
-#[tokio::test]
-async fn sums_are_exact_beyond_the_largest_amount() -> Result<()> {
-    let world = World::open().await?;
-    settled(&world, SETTLED_AT, &[Bill { amount: MAX_AMOUNT_MINOR, ..BILLS[0] }; 3]).await?;
-    run(&world).await?;
-    let files = published_files(&world).await?;
-    let (_, summary) = files.iter().find(|(name, _)| name.ends_with(".json")).context("a summary")?;
-    let summary = String::from_utf8_lossy(summary);
-    assert!(summary.contains(&format!("\"sumMinor\": {}", 3 * MAX_AMOUNT_MINOR)), "{summary}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn rows_are_ordered_by_settlement() -> Result<()> {
-    let world = World::open().await?;
-    for minute in [50, 10, 30] {
-        many(&world, &format!("2026-11-20T09:{minute}:00Z"), 30, minute).await?;
-    }
-    run(&world).await?;
-    let csv = published(&world).await?.remove(0);
-    let keys: Vec<_> = column(&csv, 11)?.into_iter().zip(column(&csv, 0)?).collect();
-    assert!(keys.is_sorted() && keys.len() == 90, "{keys:?}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
-    let world = World::open().await?;
-    // They are in ten shards, thirty in each; with a thousand shards a page holds twenty.
-    let all = many(&world, SETTLED_AT, 300, 0).await?;
-    let get = |package: &str, name: &str| match name {
-        "READ_SHARDS" => Some("1000".to_owned()),
-        _ => world.environment.get(package, name),
-    };
-    let dependencies = world.dependencies_over(&world.recorder).await;
-    let functions = Functions::new(get, |_| Ok(dependencies.clone()))?;
-    world.forget();
-    assert_has(&invoke(&functions, "wide").await?, &json!({ "reported": 300, "moreWaits": false }));
-    let queries = world.recorder.take_operations().iter().filter(|operation| *operation == "Query").count();
-    assert!((1_010..1_040).contains(&queries), "{queries}");
-    assert_eq!(reported_ids(&world).await?, all);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_backlog_is_committed_in_bounded_pieces() -> Result<()> {
-    for (max, lengths) in [(70, &[70, 70, 70, 35][..]), (20, &[20, 20])] {
-        let world = World::with(|environment| environment.max_report_rows = max).await?;
-        let count: usize = lengths.iter().sum();
-        let all = many(&world, SETTLED_AT, count, 0).await?;
-        let pieces = lengths.len();
-        let want = json!({ "runsCommitted": pieces, "reported": count, "drained": count, "moreWaits": false });
-        assert_has(&run(&world).await?, &want);
-        assert_eq!(reported_ids(&world).await?, all, "{max}");
-        assert_eq!(ids_by_report(&world).await?.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
-        assert_eq!(unreported(&world).await?, BTreeSet::new(), "{max}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_run_without_time_leaves_everything_to_the_next() -> Result<()> {
-    let world = World::open().await?;
-    let all = many(&world, SETTLED_AT, 20, 0).await?;
-    let answer = invoke_until(world.functions(), "late", SETTLED_AT).await?;
-    assert_has(&answer, &json!({ "runsCommitted": 0, "moreWaits": true }));
-    assert_eq!(files(&world).await?.len(), 0);
-    assert_eq!(run(&world).await?["reported"], all.len());
     Ok(())
 }
 

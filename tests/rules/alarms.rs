@@ -1,32 +1,50 @@
-//! Compares the alarms with the runbook and the code: each has an entry, an emitted metric and a topic.
+//! Compares the alarms with docs/alarms.md and the code: each has an entry, a row, an emitted metric and a topic.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use payments_alarms::Alarm;
 use serde_json::Value;
 
 use crate::template::{FUNCTION, package, resources, template, text};
+use crate::tree::read;
 
 const ALARM: &str = "AWS::CloudWatch::Alarm";
 
 #[test]
-fn every_alarm_has_an_entry_in_the_runbook() -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/runbook.md");
-    let runbook = std::fs::read_to_string(path)?;
-    let (_, alarms) = runbook.split_once("\n## Alarms\n").context("no alarms")?;
-    let (alarms, _) = alarms.split_once("\n## ").context("no end of the alarms")?;
-    let entries: BTreeSet<&str> = alarms.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+fn every_alarm_has_an_entry() -> Result<()> {
+    let page = read("docs/alarms.md")?;
+    let (_, entries) = page.split_once("\n## Entries\n").context("no entries")?;
+    let entries: BTreeSet<&str> = entries.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let template = template()?;
     let found: BTreeSet<&str> = resources(&template, ALARM)?.into_iter().map(|(name, _)| name).collect();
     assert_eq!(found, entries);
     for (name, alarm) in resources(&template, ALARM)? {
         let properties = &alarm["Properties"];
         let description = text(&properties["AlarmDescription"])?;
-        assert!(description.ends_with(&format!("See docs/runbook.md, {name}.")), "{description}");
+        assert!(description.ends_with(&format!("See docs/alarms.md, {name}.")), "{description}");
         assert_eq!(properties["AlarmActions"][0]["!Ref"], "AlarmTopic", "{name}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_table_has_each_alarm_once_with_a_command_that_exists() -> Result<()> {
+    let (template, page, names) = (template()?, read("docs/alarms.md")?, read("docs/commands.sh")?);
+    let (table, _) = page.split_once("\n## Entries\n").context("no entries")?;
+    let mut found = Vec::new();
+    for row in table.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [alarms, _money, _within, command] = cells[..] else { bail!("{row} has not four cells") };
+        let command =
+            command.strip_prefix('`').and_then(|command| command.strip_suffix('`')).context(row.to_owned())?;
+        let name = command.split(' ').next().unwrap_or_default();
+        assert!(names.contains(&format!("\n{name}() {{")), "{row}: docs/commands.sh has no {name}");
+        found.extend(alarms.split(", ").map(str::to_owned));
+    }
+    let all: Vec<&str> = resources(&template, ALARM)?.into_iter().map(|(name, _)| name).collect();
+    found.sort();
+    assert_eq!(found, BTreeSet::from_iter(all).into_iter().collect::<Vec<_>>());
     Ok(())
 }
 

@@ -10,6 +10,8 @@ mod domain;
 mod generators;
 mod graph;
 mod iam;
+mod joining;
+mod links;
 mod model;
 mod openapi;
 mod runbook;

@@ -1,4 +1,4 @@
-//! Compares the commands of the runbook with the template: each names something that is there.
+//! Compares the commands of the alarms, the operations and the restore with the template: each names what it has.
 //!
 //! `.ci/try-deployment.py` executes those that pause, and those that cancel after a restore without log and journal, on an
 //! emulator of AWS.
@@ -12,6 +12,18 @@ use serde_json::Value;
 
 use crate::template::{FUNCTION, resources, template};
 use crate::tree::{files, in_repository, read};
+
+/// The pages that an operator follows.
+const PAGES: [&str; 4] = ["docs/alarms.md", "docs/operations.md", "docs/restore.md", "docs/restore-commands.md"];
+
+/// The functions that all pages use.
+const NAMES: &str = "docs/commands.sh";
+
+/// All pages of an operator, and the functions that they use.
+fn runbook() -> Result<String> {
+    let pages = PAGES.into_iter().map(read).collect::<Result<String>>()?;
+    Ok(format!("{pages}\n```sh\n{}```\n", read(NAMES)?))
+}
 
 /// The commands of a text: the lines of its shell blocks, and its spans of code.
 fn commands(text: &str) -> Vec<String> {
@@ -69,13 +81,16 @@ fn made_of(template: &Value, kinds: &[&str]) -> Result<BTreeSet<String>> {
 
 #[test]
 fn the_commands_name_what_the_template_has() -> Result<()> {
-    let (template, runbook) = (template()?, read("docs/runbook.md")?);
+    let (template, runbook) = (template()?, runbook()?);
     let commands = commands(&runbook);
     let mut checked = 0;
     for (word, section) in [
         ("resource ", "Resources"),
         ("invoke ", "Resources"),
         ("move_back ", "Resources"),
+        ("stop_move ", "Resources"),
+        ("peek ", "Resources"),
+        ("purge ", "Resources"),
         ("output ", "Outputs"),
         ("parameter ", "Parameters"),
     ] {
@@ -94,8 +109,9 @@ fn the_commands_name_what_the_template_has() -> Result<()> {
 /// A block that bash cannot parse fails in the middle of an incident.
 #[test]
 fn bash_parses_every_shell_block() -> Result<()> {
-    for page in ["docs/runbook.md", "docs/deploy.md"] {
-        let blocks = shell_blocks(&read(page)?);
+    let script = format!("```sh\n{}```\n", read(NAMES)?);
+    for page in ["docs/operations.md", "docs/restore-commands.md", "docs/deploy.md", NAMES] {
+        let blocks = if page == NAMES { shell_blocks(&script) } else { shell_blocks(&read(page)?) };
         ensure!(!blocks.is_empty(), "{page} has no shell blocks");
         for block in blocks {
             let parsed = Command::new("bash").args(["-n", "-c", &block]).output().context("bash")?;
@@ -108,7 +124,7 @@ fn bash_parses_every_shell_block() -> Result<()> {
 /// With fewer shards than the stack has, a list of heads after a restore would miss cancelled payments.
 #[test]
 fn lists_of_heads_read_every_shard_of_the_stack() -> Result<()> {
-    let runbook = read("docs/runbook.md")?;
+    let runbook = runbook()?;
     let commands = commands(&runbook);
     let ranges: Vec<&String> = commands.iter().filter(|command| command.contains("seq ")).collect();
     assert_eq!(ranges, ["for shard in $(seq 0 $((READ_SHARDS - 1))); do"]);
@@ -118,7 +134,7 @@ fn lists_of_heads_read_every_shard_of_the_stack() -> Result<()> {
 
 #[test]
 fn every_value_of_the_parameter_is_deployed_by_a_command() -> Result<()> {
-    let (template, runbook) = (template()?, read("docs/runbook.md")?);
+    let (template, runbook) = (template()?, runbook()?);
     let deployed: BTreeSet<String> = commands(&runbook)
         .iter()
         .filter(|command| command.starts_with("sam deploy "))
@@ -154,13 +170,14 @@ fn nothing_is_paused_by_its_concurrency() -> Result<()> {
 /// The simulated month's operator takes the actions from there.
 #[test]
 fn every_alarm_has_actions_that_are_explained_and_name_what_the_template_has() -> Result<()> {
-    let (template, runbook) = (template()?, read("docs/runbook.md")?);
+    let template = template()?;
     let actions = payments_lab::actions()?;
     let alarms: BTreeSet<&str> =
         resources(&template, "AWS::CloudWatch::Alarm")?.into_iter().map(|(name, _)| name).collect();
     assert_eq!(actions.keys().map(String::as_str).collect::<BTreeSet<_>>(), alarms);
-    let (_, explained) = runbook.split_once("\n## Alarms\n").context("no alarms")?;
-    let (explained, _) = explained.split_once("\n### ").context("no entries")?;
+    let simulation = read("docs/simulation.md")?;
+    let (_, explained) = simulation.split_once("\n### Actions\n").context("no actions")?;
+    let (explained, _) = explained.split_once("\n## ").context("no end of the actions")?;
     let (mappings, schedules) = (made_of(&template, &["DynamoDB", "SQS"])?, made_of(&template, &["ScheduleV2"])?);
     for (alarm, action) in actions.iter().flat_map(|(alarm, actions)| actions.iter().map(move |action| (alarm, action)))
     {
@@ -178,6 +195,23 @@ fn every_alarm_has_actions_that_are_explained_and_name_what_the_template_has() -
         let name = name.split(' ').next().unwrap_or_default();
         ensure!(explained.contains(&format!("`{name}`")), "{name} is not explained");
     }
+    Ok(())
+}
+
+/// Who trains changes nothing of a stack, even with credentials at hand.
+#[test]
+fn for_cargo_local_no_command_reaches_aws() -> Result<()> {
+    let train = |command: &str| {
+        let script = format!(". {NAMES} local; {command}");
+        let ran = Command::new("bash").args(["-c", &script]).current_dir(in_repository("")).output().context("bash")?;
+        Ok::<_, anyhow::Error>((ran.status.success(), String::from_utf8(ran.stdout)? + &String::from_utf8(ran.stderr)?))
+    };
+    for command in ["move_back RequestDeadLetters", "schedule X ENABLED", "sam deploy", "purge DispatchFailures"] {
+        let (succeeds, says) = train(command)?;
+        ensure!(!succeeds && says.contains("A stack would get: "), "{command}: {says}");
+    }
+    let (succeeds, says) = train("type invoke get send | grep local_url && run nothing")?;
+    ensure!(!succeeds && says.contains("run what?"), "{says}");
     Ok(())
 }
 

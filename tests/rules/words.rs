@@ -9,7 +9,7 @@ use crate::tree::files;
 /// What is retired, in all its forms, and what to say instead.
 const RETIRED: [(&[&str], &str); 14] = [
     (&["plant", "plants"], "triggers"),
-    (&["wire", "wires", "wired", "wiring"], "interceptor; to build, to connect"),
+    (&["wire", "wires", "wired", "wiring"], "layer; to build, to connect"),
     (&["ledger", "ledgers"], "capacity use; invariant checker"),
     (&["dice"], "random source"),
     (&["storm", "storms", "stormy"], "fault plan"),

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context as _, Result, anyhow};
 use aws_sdk_dynamodb::Client;
-use payments_machine::Interceptor;
-use payments_machine::interceptor::{client_over, refuse};
+use payments_machine::Layers;
+use payments_machine::layers::{Reply, client_over};
 use payments_store::{ItemKind, TableNames};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub fn with_role(client: &Client, function: &'static str, tables: &TableNames) -
     let role = roles.get(function).with_context(|| format!("the template has no {function}"))?;
     let inner = client.config().http_client().context("the client has no HTTP client")?;
     let tables = Arc::new(tables.clone());
-    let interceptor = Interceptor::over(inner, move |call, next| {
+    let layers = Layers::over(inner).with_fn(move |call, next| {
         let of_no_kind = written_key_of_no_kind(&call.operation, call.input());
         let mut needs = needs(&call.operation, call.input(), &tables).into_iter();
         let denied = needs.find(|Need { actions, place, partitions }| {
@@ -34,15 +34,15 @@ pub fn with_role(client: &Client, function: &'static str, tables: &TableNames) -
         async move {
             if let Some(key) = of_no_kind {
                 let why = format!("{function} writes {key}, which is of no kind: see payments_store::ItemKind");
-                return refuse(400, "AccessDeniedException", &why);
+                return Ok(Reply::refusal(400, "AccessDeniedException", &why));
             }
             let Some(Need { actions, place, partitions }) = denied else { return next.send(call).await };
             let actions = Vec::from_iter(actions).join(", ");
             let why = format!("the role of {function} does not allow {actions} on {place} for {partitions:?}");
-            refuse(400, "AccessDeniedException", &why)
+            Ok(Reply::refusal(400, "AccessDeniedException", &why))
         }
     });
-    Ok(client_over(client, interceptor))
+    Ok(client_over(client, layers))
 }
 
 /// What a call requires of one statement: actions on a table or index, for these partition keys.

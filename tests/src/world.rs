@@ -1,7 +1,7 @@
 //! One world per test: an engine, two tables, the functions, and a clock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -9,13 +9,13 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStore;
 use payments_bank::{Dependencies, Functions, OneMachine};
-use payments_boot::{Clock, Lookup, Metrics};
+use payments_boot::{Lookup, Metrics};
 use payments_delivery::DynamoDbStream;
 use payments_http::routes::CONSOLE_ROUTES;
-use payments_machine::{EngineChoice, Environment, Handlers as _, Recorder, Stack, event};
+use payments_machine::{Direct, EngineChoice, Environment, Handlers as _, Recorder, Stack, Time, event};
 use payments_model::UtcSecond;
 use payments_queue::Queue;
 use payments_store::{Item, Store};
@@ -56,7 +56,7 @@ pub struct World {
     stack: Stack,
     /// The functions' environment.
     pub environment: Environment,
-    seconds: Arc<AtomicI64>,
+    time: Time,
     /// The recorder of the functions' calls.
     pub recorder: Recorder,
     /// What surrounds the functions.
@@ -80,8 +80,8 @@ impl World {
         let (process, number) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
         let access_key = format!("world{process}x{number}");
         let database = endpoint.clone().map(|endpoint| Database { endpoint, access_key });
-        let seconds = Arc::new(AtomicI64::new(0));
-        let stack = Stack::on(EngineChoice::of(endpoint, None)).clock(&clock_of(&seconds)).environment(|environment| {
+        let time = Time::at(parsed(MORNING)?).in_seconds();
+        let stack = Stack::on(EngineChoice::of(endpoint, None)).clock(&time.clock()).environment(|environment| {
             if let Some(database) = &database {
                 environment.tables.payments = format!("payments-{process}-{number}");
                 environment.tables.history = format!("payment-history-{process}-{number}");
@@ -98,9 +98,7 @@ impl World {
         let (metrics, reports) = (stack.metrics.clone(), Arc::clone(&stack.reports));
         let outside = Outside { requests, metrics, reports, operations: OneMachine::on(&stack) };
         let environment = stack.environment.clone();
-        let world = Self { stack, environment, seconds, recorder, outside, functions, _database: database };
-        world.set_clock(MORNING)?;
-        Ok(world)
+        Ok(Self { stack, environment, time, recorder, outside, functions, _database: database })
     }
 
     /// The functions over another recorder, as in another Lambda sandbox.
@@ -170,17 +168,14 @@ impl World {
 
     /// Sets the clock.
     pub fn set_clock(&self, instant: &str) -> Result<()> {
-        let seconds = DateTime::parse_from_rfc3339(instant).with_context(|| instant.to_owned())?.timestamp();
-        self.seconds.store(seconds, Ordering::Relaxed);
+        self.time.set(parsed(instant)?);
         Ok(())
     }
 
     /// Returns what lets time pass, for what does not have the world.
     pub fn passing(&self) -> impl Fn(TimeDelta) + Send + Sync + 'static {
-        let seconds = Arc::clone(&self.seconds);
-        move |time| {
-            seconds.fetch_add(time.num_seconds(), Ordering::Relaxed);
-        }
+        let time = self.time.clone();
+        move |passed| time.pass(passed)
     }
 
     /// Sends a request to its function, as an API Gateway event.
@@ -221,18 +216,19 @@ impl World {
         Ok(reply)
     }
 
+    /// The embedded engine, if the world is on it.
+    pub fn engine(&self) -> Option<&Direct> {
+        self.stack.direct()
+    }
+
     /// The functions.
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
 }
 
-fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
-    let (shown, passed) = (Arc::clone(seconds), Arc::clone(seconds));
-    let now = move || DateTime::from_timestamp(shown.load(Ordering::Relaxed), 0).unwrap_or_default();
-    Clock::simulated(now, move |time| {
-        passed.fetch_add(i64::try_from(time.as_secs()).unwrap_or(0), Ordering::Relaxed);
-    })
+fn parsed(instant: &str) -> Result<DateTime<Utc>> {
+    instant.parse().with_context(|| instant.to_owned())
 }
 
 /// The functions, each with its role of the template.

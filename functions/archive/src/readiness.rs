@@ -64,8 +64,8 @@ impl Readiness {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::Failure;
-    use payments_model::{AccountId, Actor, Details, Instruction, Money, PaymentId, ScheduledFor, ShardCount, State};
+    use payments_machine::given::details;
+    use payments_model::{Failure, State};
 
     use super::*;
 
@@ -114,19 +114,7 @@ mod tests {
     #[test]
     fn only_reported_and_cancelled_payments_of_past_days_are_archived() {
         use Readiness::{NotOver, Ready, WaitsForReport};
-        let account: AccountId = "tenant".parse().unwrap();
-        let instruction = Instruction {
-            account: account.clone(),
-            payee: "landlord".parse().unwrap(),
-            money: Money { amount: 5.try_into().unwrap(), currency: "GBP".parse().unwrap() },
-            scheduled_for: "2026-11-20".parse::<ScheduledFor>().unwrap(),
-            date_rule: None,
-            reference: None,
-            data: None,
-        };
-        let (shards, now): (ShardCount, UtcSecond) = ("10".parse().unwrap(), "2026-11-20T09:00:00Z".parse().unwrap());
-        let payment_id = PaymentId::derive(&account, &"k".parse().unwrap());
-        let details = Details::accept(payment_id, instruction, zone("UTC"), shards, now, Actor::client("the test"));
+        let details = details("k", "2026-11-20", "2026-11-20T09:00:00Z".parse().unwrap()).unwrap();
         let processed = || State::Processed("TX-1".parse().unwrap());
         let failed = || State::Failed(Failure::new(Some("AM04"), "no funds"));
         for (state, unreported, first_kept_date, want) in [

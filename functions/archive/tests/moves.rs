@@ -16,8 +16,7 @@ struct Alone {
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let archive = Archive::new(given.config("archive", Config::read)?, given.store.clone(), clock, metrics);
+        let archive = given.function(Config::read, Archive::new)?;
         Ok(Self { given, archive })
     }
 

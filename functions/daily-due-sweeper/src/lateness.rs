@@ -21,31 +21,14 @@ pub(crate) fn oldest_of<'h>(heads: impl Iterator<Item = &'h Head>, now: UtcSecon
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{Actor, Amended, Details, Instruction, Money, PaymentId};
+    use payments_machine::given::details;
+    use payments_model::{Actor, Amended};
 
     use super::*;
 
     /// A payment of a day that begins at midnight, created at `created_at`.
     fn head(created_at: &str) -> Head {
-        let instruction = Instruction {
-            account: "acc-1".parse().unwrap(),
-            payee: "landlord-7".parse().unwrap(),
-            money: Money { amount: 5.try_into().unwrap(), currency: "GBP".parse().unwrap() },
-            scheduled_for: "2026-11-20".parse().unwrap(),
-            date_rule: None,
-            reference: None,
-            data: None,
-        };
-        let id = PaymentId::derive(&instruction.account, &"k".parse().unwrap());
-        let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());
-        Head::scheduled(&Details::accept(
-            id,
-            instruction,
-            zone,
-            shards,
-            created_at.parse().unwrap(),
-            Actor::client("x"),
-        ))
+        Head::scheduled(&details("k", "2026-11-20", created_at.parse().unwrap()).unwrap())
     }
 
     #[test]

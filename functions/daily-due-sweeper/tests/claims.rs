@@ -16,9 +16,7 @@ struct Alone {
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let sweeper =
-            Sweeper::new(given.config("daily-due-sweeper", Config::read)?, given.store.clone(), clock, metrics);
+        let sweeper = given.function(Config::read, Sweeper::new)?;
         Ok(Self { given, sweeper })
     }
 

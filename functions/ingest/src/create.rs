@@ -90,7 +90,7 @@ impl Ingest {
         Ok(match self.store.head(&first.key()).await? {
             Some(_) => Problem::repeat(),
             None => Problem::internal(format!(
-                "payment {} was amended, and its head is lost; see docs/runbook.md, The lost head of an amended payment",
+                "payment {} was amended, and its head is lost; see docs/restore.md, The lost head of an amended payment",
                 first.payment_id
             )),
         })

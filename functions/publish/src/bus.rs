@@ -50,7 +50,7 @@ pub enum BusError {
     #[error("the event bus says nothing of the event {0}")]
     Unmentioned(String),
     /// There is no such bus. EventBridge accepts events for it all the same, and drops them.
-    #[error("there is no event bus {0}; see docs/runbook.md, BusBehind")]
+    #[error("there is no event bus {0}; see docs/alarms.md, BusBehind")]
     Missing(String),
     /// The call failed.
     #[error("the event bus rejected a call or did not answer it")]

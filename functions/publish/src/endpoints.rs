@@ -72,7 +72,7 @@ impl Known {
                     tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and gets nothing");
                 }
                 None => {
-                    tracing::error!(endpoint = %id, "a webhook endpoint has a place in the log and is not there; if that stays, see docs/runbook.md, WebhooksBehind");
+                    tracing::error!(endpoint = %id, "a webhook endpoint has a place in the log and is not there; if that stays, see docs/alarms.md, WebhooksBehind");
                 }
             }
         }

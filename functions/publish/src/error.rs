@@ -1,9 +1,8 @@
 //! Why an invocation of `publish` failed.
 
 use payments_boot::WebhookMasterError;
+use payments_files::ObjectError;
 use payments_store::{LogHead, LogPosition, StoreError};
-
-use crate::object::ObjectError;
 
 /// Why an invocation failed. What was written stays, and the next invocation goes on.
 #[derive(Debug, thiserror::Error)]
@@ -15,19 +14,19 @@ pub enum PublishError {
     #[error("the journal's storage rejected a call or did not answer it")]
     Files(#[from] object_store::Error),
     /// A file of the journal was changed.
-    #[error("the journal's file {0} was changed; see docs/runbook.md, JournalBehind")]
+    #[error("the journal's file {0} was changed; see docs/alarms.md, JournalBehind")]
     Altered(String, #[source] ObjectError),
     /// A file of this name has other events than the log.
     #[error(
         "the journal's file {0} has other events than the log: the log was restored without a new epoch; \
-         see docs/runbook.md, A new epoch of the log"
+         see docs/restore.md, A new epoch of the log"
     )]
     Differs(String),
     /// A file cannot be compressed.
     #[error("a file of the journal cannot be written")]
     Writing(#[from] std::io::Error),
     /// The log has fewer events than one of its readers got, in an epoch that has not ended.
-    #[error("the log ends at {end}, before the place {at} of {reader}; see docs/runbook.md, A new epoch of the log")]
+    #[error("the log ends at {end}, before the place {at} of {reader}; see docs/restore.md, A new epoch of the log")]
     LogShorter {
         /// The end of the log.
         end: String,

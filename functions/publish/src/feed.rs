@@ -13,6 +13,7 @@ use futures::StreamExt as _;
 use payments_boot::Deadline;
 use payments_model::causes;
 use payments_store::{LogEntry, LogHead, LogPosition, LogRead};
+use payments_work::Waits;
 
 use crate::bus::{BusError, BusEvent, EventBus, MAX_BUS_EVENTS, Put};
 use crate::error::PublishError;
@@ -29,10 +30,8 @@ const CALLS: usize = 16;
 /// How many events are put before the place moves: one call after another would wait for each answer.
 const STRETCH: usize = CALLS * MAX_BUS_EVENTS;
 
-/// How often events are put that the bus does not accept, and how long a run waits before the second time. It waits twice as long before
-/// the third.
-const TRIES: u32 = 3;
-const PAUSE: Duration = Duration::from_millis(200);
+/// The waits before events are put again that the bus does not accept: they are put three times at most.
+const WAITS: Waits = Waits { first: Duration::from_millis(200), doublings: 1, most: 2 };
 
 /// How many segments a call to DynamoDB asks for: at most 4 MB of events.
 const SEGMENTS: u8 = 12;
@@ -157,18 +156,15 @@ impl Feed<'_> {
                 }
             }
         }
-        let mut pause = PAUSE;
-        for attempt in 1.. {
-            let why = self.put_once(&mut left).await;
-            let Some(why) = why else { break };
-            if attempt == TRIES || self.deadline.has_come() {
+        let mut retries = WAITS.begin();
+        while let Some(why) = self.put_once(&mut left).await {
+            let Some(wait) = retries.next_wait().filter(|_| !self.deadline.has_come()) else {
                 let left: HashSet<&str> = left.iter().map(|event| event.id.as_str()).collect();
                 let is_left = |id: &Option<String>| id.as_deref().is_some_and(|id| left.contains(id));
                 return (ids.iter().position(is_left).unwrap_or(0), Some(why));
-            }
+            };
             tracing::warn!(error = %why, left = left.len(), "the event bus did not accept all events");
-            self.deadline.sleep(pause).await;
-            pause *= 2;
+            self.deadline.sleep(wait).await;
         }
         (entries.len(), None)
     }

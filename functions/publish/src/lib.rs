@@ -18,7 +18,6 @@
 //! | `feed` | from the log to the event bus |
 //! | `bus` | the event bus |
 //! | `event_bridge` | Amazon EventBridge |
-//! | `object` | a file of the journal, written and read |
 //! | `webhooks` | what signs webhooks and sends them |
 //! | [`webhook`] | the sending of webhooks |
 
@@ -32,7 +31,6 @@ mod error;
 mod event_bridge;
 mod feed;
 mod function;
-mod object;
 mod outcome;
 mod round;
 mod run;
@@ -47,7 +45,6 @@ pub use error::PublishError;
 #[cfg(feature = "aws")]
 pub use event_bridge::EventBridge;
 pub use function::{Action, Publish, Request};
-pub use object::{JournalObject, MAX_OBJECT_BYTES, ObjectError};
 pub use outcome::{BusOutcome, PublishOutcome, WebhookOutcome};
 pub use round::{MAX_BODIES, MAX_BODY_BYTES, MAX_EVENTS};
 pub use webhooks::Webhooks;

@@ -2,12 +2,12 @@
 
 use object_store::{Error, ObjectStoreExt as _, PutMode};
 use payments_boot::Deadline;
+use payments_files::{JournalObject, MAX_OBJECT_BYTES};
 use payments_model::UtcSecond;
 use payments_store::{LogHead, LogPosition, LogRead};
 
 use crate::error::PublishError;
 use crate::function::Publish;
-use crate::object::{JournalObject, MAX_OBJECT_BYTES};
 use crate::outcome::PublishOutcome;
 
 /// The name of the journal among the log's consumers.

@@ -21,9 +21,7 @@ impl Alone {
         for (key, date) in [("second", "2026-11-22"), ("first", "2026-11-21"), ("third", "2026-11-23")] {
             given.scheduled(key, date).await?;
         }
-        let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let query =
-            QueryAccount::new(given.config("query-account", Config::read)?, given.store.clone(), clock, metrics);
+        let query = given.function(Config::read, QueryAccount::new)?;
         Ok(Self { given, query })
     }
 

@@ -21,8 +21,7 @@ impl Alone {
         given.scheduled("second", "2026-11-20").await?;
         given.pending("third").await?;
         given.scheduled("tomorrow", "2026-11-21").await?;
-        let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let query = QueryDue::new(given.config("query-due", Config::read)?, given.store.clone(), clock, metrics);
+        let query = given.function(Config::read, QueryDue::new)?;
         Ok(Self { given, query })
     }
 

@@ -22,8 +22,7 @@ impl Alone {
         for key in ["first", "second", "third"] {
             given.scheduled(key, DATE).await?;
         }
-        let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let recount = Recount::new(given.config("recount", Config::read)?, given.store.clone(), clock, metrics);
+        let recount = given.function(Config::read, Recount::new)?;
         Ok(Self { given, recount })
     }
 

@@ -229,7 +229,7 @@ impl<'a> ShardDate<'a> {
             tracing::error!(
                 payment_id,
                 why,
-                "a payment of a closed date cannot be judged; see docs/runbook.md, RedateUnfinished"
+                "a payment of a closed date cannot be judged; see docs/alarms.md, RedateUnfinished"
             );
         }
     }

@@ -8,12 +8,11 @@ use chrono::{DateTime, Utc};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use object_store::ObjectStore;
-use payments_files::FileKind;
+use payments_files::{FileKind, SettledHead, csv_of};
 use payments_model::UtcSecond;
 use payments_store::{ReportFile, ReportRun};
 
 use crate::error::ReportError;
-use crate::rows::{Settlement, csv_of};
 use crate::summary::{Summary, SummaryFile};
 use crate::upload::Upload;
 
@@ -75,7 +74,7 @@ impl Attempt {
     }
 
     /// Writes the next settlements, in order.
-    pub(crate) async fn write(&mut self, settlements: &[Settlement]) -> Result<(), ReportError> {
+    pub(crate) async fn write(&mut self, settlements: &[SettledHead]) -> Result<(), ReportError> {
         let (Some(first), Some(last)) = (settlements.first(), settlements.last()) else { return Ok(()) };
         let begun = self.span.map_or(first.settled_at, |(begun, _)| begun);
         let csv = csv_of(settlements, self.rows == 0)?;
@@ -157,47 +156,35 @@ mod tests {
 
     use object_store::memory::InMemory;
     use payments_boot::{Clock, Deadline};
-    use payments_model::{
-        AccountId, Actor, Failure, Head, MAX_AMOUNT_MINOR, Money, PaymentId, ShardCount, State, Status, TrailEntry,
-    };
+    use payments_files::RowReader;
+    use payments_machine::given::details;
+    use payments_model::{Actor, Failure, Head, MAX_AMOUNT_MINOR, Money, PaymentId, State, Status, TrailEntry};
 
     use super::*;
 
     /// A deadline that never comes, in milliseconds since 1970.
     const FAR_AWAY: u64 = 4_000_000_000_000;
-    use crate::rows::RowReader;
     use crate::stored::{Found, Stored};
     use crate::upload::PART;
 
     /// The nth settlement, of bytes that hardly compress.
-    fn settlement(n: usize) -> Settlement {
-        let account: AccountId = "payer".parse().unwrap();
-        let id = |of: String| PaymentId::derive(&account, &of.parse().unwrap());
-        let reason: String = (0..7).map(|part| id(format!("{n}-{part}")).to_string()).collect();
-        let (payment_id, settled_at): (_, UtcSecond) = (id(n.to_string()), "2026-11-20T09:20:00Z".parse().unwrap());
+    fn settlement(n: usize) -> SettledHead {
+        let settled_at: UtcSecond = "2026-11-20T09:20:00Z".parse().unwrap();
+        let scheduled = Head::scheduled(&details(&n.to_string(), "2026-11-20", settled_at).unwrap());
+        let id = |part| PaymentId::derive(&scheduled.account, &format!("{n}-{part}").parse().unwrap());
+        let reason: String = (0..7).map(|part| id(part).to_string()).collect();
         let by = Actor::client("the test");
         let entry = |status| TrailEntry { status, at: settled_at, by: by.clone() };
         let head = Head {
-            payment_id,
-            account: account.clone(),
-            payee: "payee".parse().unwrap(),
-            money: Money { amount: MAX_AMOUNT_MINOR.try_into().unwrap(), currency: "GBP".parse().unwrap() },
-            scheduled_for: "2026-11-20".parse().unwrap(),
-            reference: None,
-            slot_at: "2026-11-20T00:00:00Z".parse().unwrap(),
-            due_at: "2026-11-20T00:00:00Z".parse().unwrap(),
-            due_date: "2026-11-20".parse().unwrap(),
-            shard: payment_id.shard("10".parse::<ShardCount>().unwrap()),
+            money: Money { amount: MAX_AMOUNT_MINOR.try_into().unwrap(), ..scheduled.money },
             state: State::Failed(Failure::new(None, &reason)),
             version: 3,
-            amendment: None,
-            amended: None,
-            created: (settled_at, by.clone()),
             moved: vec![entry(Status::Pending), entry(Status::Failed)],
             dispatch_attempt: Some(1),
             unreported: true,
+            ..scheduled
         };
-        Settlement { head, settled_at }
+        SettledHead { head, settled_at }
     }
 
     fn begin(files: &Arc<dyn ObjectStore>, request_id: &str) -> Attempt {
@@ -206,7 +193,7 @@ mod tests {
 
     async fn write(attempt: &mut Attempt, count: usize) {
         for some in (0..count).collect::<Vec<_>>().chunks(800) {
-            let settlements: Vec<Settlement> = some.iter().map(|n| settlement(*n)).collect();
+            let settlements: Vec<SettledHead> = some.iter().map(|n| settlement(*n)).collect();
             attempt.write(&settlements).await.unwrap();
         }
     }
@@ -243,7 +230,7 @@ mod tests {
         while let Some(piece) = stored.next().await.unwrap() {
             bytes.extend_from_slice(&piece);
         }
-        let (mut text, mut reader, mut rows) = (Vec::new(), RowReader::new(), 0);
+        let (mut text, mut reader, mut rows) = (Vec::new(), RowReader::default(), 0);
         flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut text).unwrap();
         let mut input = text.as_slice();
         while let Some(row) = reader.read(&mut input).unwrap() {

@@ -6,6 +6,7 @@ use std::io::Write as _;
 
 use flate2::write::GzDecoder;
 use payments_boot::Deadline;
+use payments_files::{ReportedRow, RowReader};
 use payments_model::causes;
 use payments_store::{Marked, StoreError, expiry_of_reported};
 use payments_work::{Halt, Round, Work, at_once, drive};
@@ -13,7 +14,6 @@ use payments_work::{Halt, Round, Work, at_once, drive};
 use crate::error::ReportError;
 use crate::function::Report;
 use crate::outcome::ReportOutcome;
-use crate::rows::{ReportedRow, RowReader};
 use crate::stored::Stored;
 
 /// The payments removed at once.
@@ -37,7 +37,7 @@ struct Rows {
 
 impl Rows {
     fn of(file: Stored) -> Self {
-        Self { file, gzip: GzDecoder::new(Vec::new()), reader: RowReader::new(), ended: false }
+        Self { file, gzip: GzDecoder::new(Vec::new()), reader: RowReader::default(), ended: false }
     }
 
     /// Returns the rows that end in the next piece, or `None` after the last one.
@@ -188,13 +188,12 @@ mod tests {
     use object_store::path::Path;
     use object_store::{ObjectStore, ObjectStoreExt as _};
     use payments_boot::Clock;
+    use payments_files::{COLUMNS, hexadecimal};
     use payments_store::ReportFile;
     use sha2::{Digest as _, Sha256};
 
     use super::*;
-    use crate::rows::COLUMNS;
     use crate::stored::Found;
-    use crate::upload::hexadecimal;
 
     const ROW: &str = "626e8292-8e84-575a-b684-0af73927405b,payer,shop,5,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,tx-1,,,2026-11-20T01:02:03Z,";
 

@@ -5,11 +5,11 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use payments_boot::Deadline;
+use payments_files::SettledHead;
 use payments_model::{Head, HeadKey, Shard, ShardCount};
 use payments_store::{MAX_BATCH_GET, Store, StoreError, UnreportedEnd, UnreportedRow, UnreportedSort};
 
 use crate::retry::retried;
-use crate::rows::Settlement;
 
 /// The index entries in memory over all shards: 5 MB at about 250 bytes. A page has 1,000 with ten shards
 /// and 20 with a thousand. (DynamoDB's page ends at 1 MB, about 4,700 entries.)
@@ -63,7 +63,7 @@ enum Next {
 #[derive(Debug)]
 pub(crate) enum Gathered {
     /// The settlements, none if all entries were reported before.
-    Some(Vec<Settlement>),
+    Some(Vec<SettledHead>),
     /// There are no more entries.
     End,
     /// DynamoDB failed for now.
@@ -153,7 +153,7 @@ impl<'s> Gather<'s> {
         let mut settlements = Vec::with_capacity(rows.len());
         for row in rows {
             match heads.remove(&row.head) {
-                Some(Ok(head)) => match Settlement::verified(head, &row.unreported) {
+                Some(Ok(head)) => match SettledHead::verified(head, &row.unreported) {
                     Some(settlement) => settlements.push(settlement),
                     None => self.skipped += 1,
                 },

@@ -10,10 +10,8 @@
 //! | `gather` | unreported settlements of all shards, oldest first |
 //! | `attempt` | the files of a run while they are written |
 //! | `upload` | the upload of one file |
-//! | `rows` | settlements as rows of CSV, written and read |
 //! | `summary` | counts and sums |
 //! | `publish` | the publication of a committed run's files |
-//! | `published` | a published report as a restore reads it |
 //! | `drain` | the removal of published settlements from the index |
 //! | `stored` | a stored file, read piece by piece |
 //! | `retry` | retries of failed calls |
@@ -27,9 +25,7 @@ mod gather;
 mod job;
 mod outcome;
 mod publish;
-mod published;
 mod retry;
-mod rows;
 mod stored;
 mod summary;
 mod upload;
@@ -38,5 +34,3 @@ pub use config::{Config, MaxRows, MaxRowsError};
 pub use error::ReportError;
 pub use function::{Action, FILE_CALL, Report, Request};
 pub use outcome::ReportOutcome;
-pub use published::PublishedReport;
-pub use rows::ReportedRow;

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore};
 use payments_boot::Deadline;
+use payments_files::hexadecimal;
 use payments_store::ReportFile;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ReportError;
-use crate::upload::{hexadecimal, parse};
+use crate::upload::parse;
 
 /// The bytes of one piece.
 const PIECE: u64 = 1024 * 1024;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use payments_files::SettledHead;
 use payments_model::{AccountId, Currency, Status};
 use serde::Serialize;
 
 use crate::error::ReportError;
-use crate::rows::Settlement;
 use crate::upload::Upload;
 
 /// The bytes of a summary's text that are uploaded at once.
@@ -53,7 +53,7 @@ pub(crate) struct PayeeLine<'s> {
 
 impl Summary {
     /// Adds a settlement.
-    pub(crate) fn add(&mut self, settlement: &Settlement) -> Result<(), ReportError> {
+    pub(crate) fn add(&mut self, settlement: &SettledHead) -> Result<(), ReportError> {
         let head = &settlement.head;
         let sum = self.sums.entry((head.payee.clone(), head.state.status(), head.money.currency)).or_default();
         sum.count += 1;

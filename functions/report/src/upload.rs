@@ -5,6 +5,7 @@ use std::sync::Arc;
 use object_store::ObjectStore;
 use object_store::buffered::BufWriter;
 use object_store::path::Path;
+use payments_files::hexadecimal;
 use payments_store::ReportFile;
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
@@ -70,9 +71,4 @@ impl Upload {
 pub(crate) fn parse(path: &str) -> Result<Path, ReportError> {
     let parsed = Path::parse(path);
     parsed.map_err(|error| ReportError::Altered { path: path.to_owned(), why: format!("is not a valid path: {error}") })
-}
-
-/// Formats bytes as lower-case hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

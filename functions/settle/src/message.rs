@@ -162,6 +162,7 @@ impl<'m> Message<'m> {
                 (step, head)
             }
         };
+        // Test: a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settles
         if !is_of_transfer(pending.known(), result) {
             return Ok(MessageEnd::OtherTransfer);
         }
@@ -170,6 +171,7 @@ impl<'m> Message<'m> {
         if settled.known().settled_at().is_none() {
             return Ok(self.end_of(settled.known(), result));
         }
+        // Test: another_result_is_a_conflict_and_completes_it_as_it_was_decided
         // Also after another result: the payment's own may never come again.
         let moved = self.store()?.follow_settlement(&settled).await?;
         Ok(match (self.end_of(settled.known(), result), moved) {

@@ -22,8 +22,7 @@ type Heads = (Option<StoredHead>, Option<Head>);
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let settle = Settle::new(given.config("settle", Config::read)?, given.store.clone(), clock, metrics);
+        let settle = given.function(Config::read, Settle::new)?;
         Ok(Self { given, settle })
     }
 

@@ -44,7 +44,7 @@ pub enum EventError {
     /// A record has no valid sequence number.
     #[error(
         "a record has no valid sequence number, so a repetition cannot be recognised; \
-         the mapping retries it for ever, see docs/runbook.md, CountsBehind"
+         the mapping retries it for ever, see docs/alarms.md, CountsBehind"
     )]
     NoSequenceNumber,
 }
@@ -146,7 +146,7 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
     Ok(Change { sequence_number, created_at, effect, logged })
 }
 
-/// An item's key as the log and the runbook write it: partition and sort.
+/// An item's key as the log and docs/alarms.md write it: partition and sort.
 fn key_of(partition: Option<&str>, sort: Option<&str>) -> String {
     format!("{} / {}", partition.unwrap_or_default(), sort.unwrap_or_default())
 }

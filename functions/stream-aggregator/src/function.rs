@@ -8,6 +8,7 @@ use metrique_writer::Entry;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::{Logged, Outage as _, OutageKind, causes};
 use payments_store::{Committed, LogHead, Store, StoreError};
+use payments_work::Waits;
 
 use crate::config::Config;
 use crate::event::Event;
@@ -17,31 +18,17 @@ use crate::gap;
 /// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are at most 25 ms to
 /// 1.6 s, 16 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream shards commit at the same
 /// moment, and the log's partition throttles for some seconds: see docs/performance.md, What the log accepts.
-pub const MAX_TRIES: u32 = 16;
+const MAX_TRIES: u32 = 16;
 
-/// The longest wait after the first conflict. It doubles with each further one, up to [`MAX_DOUBLINGS`] times.
-const FIRST_WAIT: Duration = Duration::from_millis(25);
-const MAX_DOUBLINGS: u32 = 6;
+/// The longest waits after tries that conflicted or were throttled.
+pub const CONFLICT_WAITS: Waits = Waits { first: Duration::from_millis(25), doublings: 6, most: MAX_TRIES - 1 };
 
 /// The most tries of a commit before which other stream shards append to the log. That is no sign of a fault: all append to
 /// one log.
-pub const MAX_LOG_TRIES: u32 = 40;
+const MAX_LOG_TRIES: u32 = 40;
 
-/// The longest wait after the log moved. It doubles with each further time, up to [`MAX_LOG_DOUBLINGS`] times.
-const LOG_WAIT: Duration = Duration::from_millis(30);
-const MAX_LOG_DOUBLINGS: u32 = 3;
-
-/// The longest wait after a try that conflicted or was throttled, by the number of such tries before it.
-#[must_use]
-pub fn wait_after(tries: u32) -> Duration {
-    FIRST_WAIT * 2_u32.saturating_pow(tries.min(MAX_DOUBLINGS))
-}
-
-/// The longest wait after a try before which the log moved, by the number of such tries before it.
-#[must_use]
-pub fn log_wait_after(tries: u32) -> Duration {
-    LOG_WAIT * 2_u32.saturating_pow(tries.min(MAX_LOG_DOUBLINGS))
-}
+/// The longest waits after tries before which the log moved.
+pub const LOG_WAITS: Waits = Waits { first: Duration::from_millis(30), doublings: 3, most: MAX_LOG_TRIES - 1 };
 
 /// Why not all changes of a batch were counted. What was counted stays counted.
 #[derive(Debug, thiserror::Error)]
@@ -58,13 +45,13 @@ pub enum CountError {
     /// Other stream shards appended to the log before each try.
     #[error(
         "the log moved {MAX_LOG_TRIES} times before the changes of stream shard {0}; Lambda delivers them again; if the log's \
-         table was restored, see docs/runbook.md, A new epoch of the log"
+         table was restored, see docs/restore.md, A new epoch of the log"
     )]
     LogMoved(String),
     /// The log is that of another stream, as after a restore.
     #[error(
         "the log holds the changes of {0}, and these are of {1}: the log takes no changes of another stream; \
-         see docs/runbook.md, A new epoch of the log"
+         see docs/restore.md, A new epoch of the log"
     )]
     OtherSource(String, String),
     /// An event cannot be written.
@@ -147,36 +134,31 @@ impl Aggregator {
     /// Counts changes, with retries, until the checkpoint has passed them.
     async fn count(&self, batch: Batch<'_>, deadline: &Deadline, tally: &mut Tally) -> Result<(), CountError> {
         let stream_shard = batch.stream_shard;
-        let (mut tries, mut log_tries) = (0, 0);
+        let (mut conflicts, mut log_moves) = (CONFLICT_WAITS.begin(), LOG_WAITS.begin());
         loop {
             let commits = tally.commits;
             let counted = self.count_new(batch, deadline, tally).await;
             if tally.commits > commits {
-                (tries, log_tries) = (0, 0);
+                (conflicts, log_moves) = (CONFLICT_WAITS.begin(), LOG_WAITS.begin());
             }
-            match counted {
+            let why = match counted {
                 Ok(Committed::Done) => return Ok(()),
                 Ok(Committed::LogMoved) => {
                     tally.log_moves += 1;
-                    log_tries += 1;
-                    if log_tries == MAX_LOG_TRIES {
-                        return Err(CountError::LogMoved(stream_shard.to_owned()));
-                    }
-                    deadline.sleep(self.jitter(stream_shard, log_wait_after(log_tries - 1))).await;
+                    let wait = log_moves.next_wait().ok_or_else(|| CountError::LogMoved(stream_shard.to_owned()))?;
+                    deadline.sleep(self.jitter(stream_shard, wait)).await;
                     continue;
                 }
-                Ok(Committed::Elsewhere) if tries + 1 == MAX_TRIES => {
-                    return Err(CountError::CheckpointMoved(stream_shard.to_owned()));
-                }
-                Ok(Committed::Elsewhere) => {}
-                Err(CountError::Store(error)) if error.kind() == OutageKind::Throttled && tries + 1 < MAX_TRIES => {
-                    tracing::info!(stream_shard, causes = ?causes(&error), "a throttled or conflicting commit is retried");
+                Ok(Committed::Elsewhere) => CountError::CheckpointMoved(stream_shard.to_owned()),
+                Err(CountError::Store(error)) if error.kind() == OutageKind::Throttled => {
+                    tracing::info!(stream_shard, causes = ?causes(&error), "a commit was throttled or conflicted");
+                    CountError::Store(error)
                 }
                 Err(error) => return Err(error),
-            }
+            };
+            let Some(wait) = conflicts.next_wait() else { return Err(why) };
             tally.conflicts += 1;
-            deadline.sleep(self.jitter(stream_shard, wait_after(tries))).await;
-            tries += 1;
+            deadline.sleep(self.jitter(stream_shard, wait)).await;
         }
     }
 
@@ -194,6 +176,7 @@ impl Aggregator {
         let mut checkpoint = self.store.checkpoint(stream_shard).await?;
         let known =
             |change: &&Change| checkpoint.as_ref().is_some_and(|checkpoint| change.sequence_number <= *checkpoint);
+        // Test: each_change_is_counted_once_however_often_it_is_delivered
         let skipped = changes.partition_point(|change| known(&change));
         let mut new = &changes[skipped..];
         if new.iter().all(Change::is_neutral) {

@@ -13,4 +13,4 @@ mod gap;
 pub use config::Config;
 pub use event::{Event, EventError};
 pub use fold::{Change, Effect, fold};
-pub use function::{Aggregator, CountError, MAX_LOG_TRIES, MAX_TRIES, log_wait_after, wait_after};
+pub use function::{Aggregator, CONFLICT_WAITS, CountError, LOG_WAITS};

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_machine::layers::attributes::{Key, key_of, number, text};
+use payments_machine::layers::lag::Change;
+use payments_machine::layers::sqs::Sent;
 use payments_model::PaymentId;
 use serde_json::{Value, json};
 
 use crate::checks::redated;
-use crate::facts::attributes::{Key, key_of, number, text};
-use crate::facts::changes::Change;
 use crate::facts::heads::{Tables, due_of, id_of, is_of_head, is_settled};
 use crate::facts::intent::Intent;
 use crate::facts::zone::Zone;
@@ -21,7 +22,6 @@ use crate::laws::{self, CLOCKS_AGREE, Pending};
 use crate::plans::later;
 use crate::world::bank::Bank;
 use crate::world::by_hand_log::ByHand;
-use crate::world::requests::Sent;
 
 /// How long a request may be under way from the last look at its head until the queue has it.
 const LONGEST_SEND: TimeDelta = TimeDelta::minutes(2);
@@ -88,9 +88,9 @@ impl Checker {
 
     /// Checks the changes and the requests since the last time, and the tables.
     pub(crate) fn check(&mut self, bank: &Bank) -> Result<Tables> {
-        let sent = bank.requests.from(self.requests);
+        let sent = bank.requests.sent()[self.requests..].to_vec();
         self.requests += sent.len();
-        for Sent { at, request } in &sent {
+        for Sent { at, request, .. } in &sent {
             self.sent.entry(request["paymentId"].as_str().unwrap_or_default().to_owned()).or_insert(*at);
         }
         let (by_hand, asked) = {
@@ -163,7 +163,7 @@ impl Checker {
 
     /// Each request was pending at that attempt before it was sent, and has the content that was in force when it was claimed.
     fn check_requests(&mut self, sent: &[Sent], intents: &[Intent]) {
-        for Sent { at, request } in sent {
+        for Sent { at, request, .. } in sent {
             let Some(intent) = intents.iter().find(|intent| intent.has_amount(&request["amountMinor"])) else {
                 self.complain(*at, &format!("a request that nobody asked for: {request}"));
                 continue;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_machine::layers::attributes::{Key, number, text};
+use payments_machine::layers::lag::Change;
 use serde_json::Value;
 
-use crate::facts::attributes::{Key, number, text};
-use crate::facts::changes::Change;
 use crate::facts::heads::{due_of, id_of, is_of_head};
 use crate::laws::counters::{self, Numbers};
 use crate::world::bank::Bank;

@@ -1,11 +1,11 @@
 //! What a recount says: a date has drifted only if its counters are wrong.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_machine::layers::attributes::text;
+use payments_machine::layers::lag::Change;
 use serde_json::Value;
 
 use crate::checks::checker;
-use crate::facts::attributes::text;
-use crate::facts::changes::Change;
 use crate::laws::counters::{self, Numbers};
 use crate::world::bank::Bank;
 use crate::world::lag;

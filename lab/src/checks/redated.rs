@@ -1,9 +1,9 @@
 //! What the bank's own amendments make of payments, by the changes of their heads.
 
 use chrono::TimeDelta;
+use payments_machine::layers::attributes::{number, text};
 use serde_json::json;
 
-use crate::facts::attributes::{number, text};
 use crate::facts::closed_dates::{REDATE, opens_after};
 use crate::facts::heads::{due_of, id_of, is_of_head};
 use crate::world::bank::Bank;

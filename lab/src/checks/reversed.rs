@@ -1,13 +1,13 @@
 //! Payments of which the transaction service moved what an amendment asked for, and a restore took the amendment back.
 //!
-//! Their results are of another transfer than the payment, and settle nothing. As the runbook says, the service reverses the transfer
+//! Their results are of another transfer than the payment, and settle nothing. As docs/alarms.md says, the service reverses the transfer
 //! and says that the payment failed.
 
 use anyhow::{Result, anyhow};
+use payments_machine::layers::attributes::{number, text};
 use payments_model::PaymentId;
 use serde_json::json;
 
-use crate::facts::attributes::{number, text};
 use crate::facts::heads::id_of;
 use crate::world::bank::Bank;
 

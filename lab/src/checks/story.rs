@@ -1,9 +1,9 @@
 //! The story of a payment: what its client was told, each change of its head, and each request, in their order.
 
 use chrono::{DateTime, Utc};
+use payments_machine::layers::attributes::{number, text};
 use serde_json::Value;
 
-use crate::facts::attributes::{number, text};
 use crate::facts::heads::id_of;
 use crate::facts::intent::{Amendment, Intent};
 use crate::world::bank::Bank;
@@ -33,7 +33,7 @@ pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
             lines.push((change.at, shown(change.before.as_ref(), change.after.as_ref())));
         }
     }
-    for sent in bank.requests.from(0) {
+    for sent in bank.requests.sent().clone() {
         if intent.has_amount(&sent.request["amountMinor"]) {
             lines.push((
                 sent.at,

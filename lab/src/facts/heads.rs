@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::facts::attributes::{Key, text};
+use payments_machine::layers::attributes::{Key, text};
+
+pub use payments_machine::layers::attributes::is_of_head;
+
+/// The name of the hot table.
+pub(crate) const HOT: &str = "payments";
 
 /// What is in both tables.
 #[derive(Debug, Default)]
@@ -21,12 +26,6 @@ impl Tables {
     pub fn heads(&self) -> BTreeMap<&Key, &Value> {
         self.history.iter().chain(&self.hot).filter(|((pk, _), _)| is_of_head(pk)).collect()
     }
-}
-
-/// Whether a partition key is that of heads.
-#[must_use]
-pub fn is_of_head(pk: &str) -> bool {
-    pk.starts_with("ACCT#")
 }
 
 /// Returns the payment's id from its head's sort key.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use payments_machine::layers::attributes::remove;
+use payments_machine::layers::attributes::{Key, number, text};
 use serde_json::Value;
 
-use crate::facts::attributes::remove;
-use crate::facts::attributes::{Key, number, text};
 use crate::facts::closed_dates::REDATE;
 use crate::facts::heads::{Tables, due_of, is_settled};
 use crate::facts::intent::Intent;

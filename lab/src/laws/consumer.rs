@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
+use payments_machine::layers::attributes::{Key, number, text};
 use serde_json::Value;
 
-use crate::facts::attributes::{Key, number, text};
 use crate::facts::heads::{Tables, due_of, id_of};
 use crate::laws::{self, CLOCKS_AGREE};
 

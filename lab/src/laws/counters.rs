@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use payments_machine::layers::attributes::{Key, text};
 use serde_json::Value;
 
-use crate::facts::attributes::{Key, text};
 use crate::facts::heads::Tables;
 
 /// Numbers by date and status, such as `2026-12-01 PENDING` or `2026-12-01 PENDING GBP`, without zeros.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use chrono::SecondsFormat;
+use payments_machine::layers::attributes::{number, text};
+use payments_machine::layers::lag::Change;
 use serde_json::Value;
 
-use crate::facts::attributes::{number, text};
-use crate::facts::changes::Change;
 use crate::facts::heads::{id_of, is_of_head};
 use crate::laws::steps::told_at;
 

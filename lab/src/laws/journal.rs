@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, ensure};
 use futures::TryStreamExt as _;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use payments_files::JournalObject;
 use payments_store::LogPosition;
-use publish::JournalObject;
 use serde_json::Value;
 
 /// Returns the events of all files, in the order of the files.

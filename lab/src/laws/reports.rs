@@ -8,9 +8,9 @@ use flate2::read::GzDecoder;
 use futures::TryStreamExt as _;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use payments_machine::layers::attributes::{Key, text};
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{Key, text};
 use crate::facts::heads::{due_of, id_of, is_settled};
 
 /// A row of a report, by the names of its columns.

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_machine::layers::attributes::{number, text};
 use serde_json::Value;
 
 use super::{CLOCKS_AGREE, last_change};
-use crate::facts::attributes::{number, text};
 use crate::facts::heads::{id_of, is_settled};
 
 /// How long before its write a function has looked at its clock at most.

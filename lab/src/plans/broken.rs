@@ -1,4 +1,4 @@
-//! What does not work at the moment: outages break it, and actions of the runbook mend it.
+//! What does not work at the moment: outages break it, and actions of docs/alarms.md mend it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

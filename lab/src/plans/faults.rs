@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::random::{Seed, happens};
+use payments_machine::layers::random::{Seed, happens};
 
 /// The kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]

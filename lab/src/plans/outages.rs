@@ -118,7 +118,7 @@ impl Outage {
         self.expected().must.first().is_some_and(|(first, _)| *first == alarm)
     }
 
-    /// Returns the alarms of the outage. The times are those of the runbook: an alarm's own periods, and before them what
+    /// Returns the alarms of the outage. The times are those of docs/alarms.md: an alarm's own periods, and before them what
     /// it takes until a function meets the outage. A payment or a run that meets it comes within hours.
     pub(crate) fn expected(self) -> Expected {
         let (minutes, hours) = (TimeDelta::minutes, TimeDelta::hours);

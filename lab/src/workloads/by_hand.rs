@@ -3,9 +3,9 @@
 //! The checker leaves these changes out. Everything that the functions do before, between and after them is checked.
 
 use anyhow::{Context as _, Result, anyhow};
+use payments_machine::layers::attributes::{Key, key_of, text};
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{Key, key_of, text};
 use crate::plans::outages::Outage;
 use crate::world::bank::Bank;
 use crate::world::by_hand_log::Damage;
@@ -54,7 +54,7 @@ async fn set(bank: &Bank, key: &Key, attribute: &str, value: Value) -> Result<()
         "UpdateExpression": "SET #attribute = :value", "ExpressionAttributeNames": { "#attribute": attribute },
         "ConditionExpression": "attribute_exists(pk)", "ExpressionAttributeValues": { ":value": value } });
     bank.engine.call("UpdateItem", &update).map_err(|error| anyhow!("{key:?} cannot be changed by hand: {error}"))?;
-    bank.engine_stream.follow(bank.time.now())?;
+    bank.changes.follow()?;
     let place = bank.changes.last_of(key).context("a change by hand is in no stream")?;
     bank.state().by_hand.places.insert(place);
     Ok(())

@@ -6,6 +6,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use fastrand::Rng;
 use payments_bank::Functions;
 use payments_machine::client::{Reply, Request};
+use payments_machine::layers::random::happens;
 use payments_machine::{Handlers as _, event};
 use payments_model::UtcSecond;
 use serde_json::json;
@@ -14,7 +15,6 @@ use tokio::task::spawn_local;
 use crate::facts::intent::Intent;
 use crate::laws::CLOCKS_AGREE;
 use crate::plans::faults::FaultKind;
-use crate::random::happens;
 use crate::time::pause;
 use crate::world::bank::Bank;
 

@@ -46,7 +46,7 @@ pub(crate) async fn run(bank: Arc<Bank>) {
 fn remove(bank: &Bank, key: &Value, is_late: bool) {
     let delete = json!({ "TableName": "payments", "Key": key });
     let is_removed = bank.engine.call("DeleteItem", &delete).is_ok();
-    if is_removed && bank.engine_stream.follow(bank.time.now()).is_ok() && is_late {
+    if is_removed && bank.changes.follow().is_ok() && is_late {
         bank.faults.count(FaultKind::ExpiredLate);
     }
 }

@@ -11,12 +11,12 @@ use anyhow::{Result, anyhow};
 use fastrand::Rng;
 use object_store::ObjectStore;
 use object_store::prefix::PrefixStore;
+use payments_machine::layers::attributes::{Key, number};
 use payments_model::UtcSecond;
 use payments_restore::Source;
 use serde_json::{Value, json};
 
 use crate::checks::checker::scan;
-use crate::facts::attributes::{Key, number};
 use crate::plans::faults::FaultKind;
 use crate::world::bank::Bank;
 use crate::world::network::LOG;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::Result;
 use chrono::TimeDelta;
 use payments_machine::client::Request;
+use payments_machine::layers::attributes::{number, text};
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{number, text};
 use crate::facts::heads::due_of;
 use crate::plans::broken::Part;
 use crate::plans::outages::Outage;

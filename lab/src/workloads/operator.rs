@@ -1,4 +1,4 @@
-//! The operator: comes a while after an alarm went off, and takes the actions of its entry in the runbook.
+//! The operator: comes a while after an alarm went off, and takes the actions of its entry in docs/alarms.md.
 
 use std::sync::Arc;
 

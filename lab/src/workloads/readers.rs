@@ -6,11 +6,11 @@ use std::sync::Arc;
 use chrono::{DateTime, Days, TimeDelta, Utc};
 use fastrand::Rng;
 use payments_machine::client::Request;
+use payments_machine::layers::attributes::{number, text};
 use serde_json::Value;
 
 use crate::checks::dates;
 use crate::checks::redated;
-use crate::facts::attributes::{number, text};
 use crate::facts::heads::{due_of, id_of};
 use crate::facts::intent::Intent;
 use crate::time::pause;

@@ -1,4 +1,4 @@
-//! Dates are closed on which payments are due: in some months an operator moves them, as the runbook says.
+//! Dates are closed on which payments are due: in some months an operator moves them, as docs/operations.md says.
 //!
 //! The months' clients create and amend in a bank without calendars, and only `redate` has one, of pounds.
 
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use payments_bank::Functions;
+use payments_machine::layers::attributes::text;
+use payments_machine::layers::random::{Seed, happens};
 use payments_machine::{Environment, Handlers as _};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
 use crate::checks::checker::scan;
-use crate::facts::attributes::text;
 use crate::facts::closed_dates::opens_after;
 use crate::facts::heads::{due_of, id_of, is_of_head};
 use crate::plans::faults::FaultKind;
-use crate::random::{Seed, happens};
 use crate::settings::Settings;
 use crate::time::pause;
 use crate::workloads::triggers::{SCHEDULED_TIMEOUT, context};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use payments_machine::layers::attributes::{Key, number, text};
 use payments_model::UtcSecond;
 use serde_json::{Value, json};
 
 use crate::checks::checker::tables;
-use crate::facts::attributes::{Key, number, text};
 use crate::facts::heads::{Tables, id_of};
 use crate::laws::amendments;
 use crate::workloads::log_loss::LogLoss;

@@ -1,6 +1,6 @@
 //! Restores: in some months tables are lost, and an operator brings them back.
 //!
-//! The hot table is lost, sometimes with the long-term table or the log. The operator follows the runbook.
+//! The hot table is lost, sometimes with the long-term table or the log. The operator follows docs/restore.md.
 //! What the restored tables lack comes back from the log or the journal. Only changes that were not logged may be lost, and payments whose details are lost.
 //! Sometimes the reason for the restore is a client that cancelled and amended what it should not have: that is left out.
 
@@ -16,6 +16,8 @@ use object_store::prefix::PrefixStore;
 use payments_bank::Functions;
 use payments_machine::Handlers as _;
 use payments_machine::client::Request;
+use payments_machine::layers::attributes::{Key, number, text};
+use payments_machine::layers::random::happens;
 use payments_model::UtcSecond;
 use payments_restore::{Rebuild, Restored, Source, Told, begin, begin_lost, begin_restored, finish};
 use payments_store::{LogPosition, LogRead};
@@ -23,11 +25,9 @@ use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
 use crate::checks::checker::{scan, tables};
-use crate::facts::attributes::{Key, number, text};
 use crate::facts::heads::{due_of, id_of, is_of_head};
 use crate::laws::journal::journaled;
 use crate::plans::faults::FaultKind;
-use crate::random::happens;
 use crate::settings::FAULTY;
 use crate::time::pause;
 use crate::workloads::amendments;
@@ -145,7 +145,7 @@ impl Operator<'_> {
         bank.state().by_hand.restored = Some(first..bank.changes.log().len());
         restored::check(bank, &loss)?;
 
-        let stream = bank.stream.renew(bank.time.now())?;
+        let stream = bank.stream.renew()?;
         let restored =
             Restored { stream, tables_to: Some(to), log_to: loss.log.as_ref().and_then(LogLoss::restored_to) };
         let (store, now) = (bank.lambda.operator(), || UtcSecond::of(bank.time.now()).unwrap_or(to));
@@ -245,7 +245,7 @@ impl Operator<'_> {
         for (key, item) in at_t {
             set(self.bank, "payments", &key, item.as_ref())?;
         }
-        self.bank.engine_stream.follow(self.bank.time.now())?;
+        self.bank.changes.follow()?;
         let Some(history) = history else { return Ok(()) };
         for key in tables(self.bank)?.history.keys().chain(history.keys()).collect::<BTreeSet<_>>() {
             set(self.bank, "payment-history", key, history.get(key))?;

@@ -1,4 +1,4 @@
-//! The runbook as an operator reads it: each alarm's entry has a line of actions.
+//! docs/alarms.md as an operator reads it: each alarm's entry has a line of actions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
+const ALARMS: &str = include_str!("../../../docs/alarms.md");
 
-/// An action of the runbook. Names of resources are logical ids of the template.
+/// An action of docs/alarms.md. Names of resources are logical ids of the template.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Run a sweep.
@@ -127,14 +127,13 @@ impl fmt::Display for Action {
 /// # Errors
 /// If an entry has no line of actions or two, or a line names no action.
 pub fn actions() -> Result<BTreeMap<String, Vec<Action>>> {
-    actions_of(RUNBOOK)
+    actions_of(ALARMS)
 }
 
-fn actions_of(runbook: &str) -> Result<BTreeMap<String, Vec<Action>>> {
-    let (_, alarms) = runbook.split_once("\n## Alarms\n").context("no alarms")?;
-    let (alarms, _) = alarms.split_once("\n## ").context("no end of the alarms")?;
+fn actions_of(page: &str) -> Result<BTreeMap<String, Vec<Action>>> {
+    let (_, entries) = page.split_once("\n## Entries\n").context("no entries")?;
     let mut found = BTreeMap::new();
-    for entry in alarms.split("\n### ").skip(1) {
+    for entry in entries.split("\n### ").skip(1) {
         let (name, text) = entry.split_once('\n').context("an entry without a text")?;
         // Each entry's line comes right after its heading.
         let line = text.lines().next().and_then(|line| line.strip_prefix("*Actions: ")?.strip_suffix(".*"));
@@ -153,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_entry_has_its_actions_in_its_first_line() {
-        let entry = |text: &str| actions_of(&format!("\n## Alarms\n\n### A\n{text}\n\n## Tasks\n"));
+        let entry = |text: &str| actions_of(&format!("\n## Entries\n\n### A\n{text}\n"));
         let found = entry("*Actions: run-sweep, move-back Queue.*\nA text.").unwrap();
         assert_eq!(found["A"], [Action::RunSweep, Action::MoveBack("Queue".to_owned())]);
         for wrong in [

@@ -1,16 +1,16 @@
 //! Payments whose amendment a restore left without details.
 //!
-//! Nothing is sent for them. An operator ends them as the runbook says.
+//! Nothing is sent for them. An operator ends them as docs/restore.md says.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, ensure};
 use chrono::TimeDelta;
+use payments_machine::layers::attributes::{Key, number, text};
 use payments_model::{PaymentId, Settlement};
 use serde_json::{Value, json};
 
-use crate::facts::attributes::{Key, number, text};
 use crate::facts::heads::{Tables, id_of};
 use crate::time::pause;
 use crate::workloads::clients::cancel;
@@ -80,7 +80,7 @@ fn unsendable(bank: &Bank) -> Vec<(usize, Value)> {
 fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
     let id = id_of(text(head, "sk"));
     let (amount, currency) = (number(head, "amountMinor"), text(head, "currency"));
-    let is_known = bank.requests.from(0).iter().any(|sent| sent.request["paymentId"] == id);
+    let is_known = bank.requests.sent().clone().iter().any(|sent| sent.request["paymentId"] == id);
     let mut state = bank.state();
     let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
     let result = match settlement {

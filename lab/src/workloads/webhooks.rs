@@ -7,13 +7,13 @@ use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use payments_machine::Stack;
+use payments_machine::layers::random::Seed;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_model::{EventFilter, UtcSecond};
 use payments_store::{EndpointChoice, LogPosition};
 
 use crate::laws::journal::known;
 use crate::plans::faults::{FaultKind, Faults};
-use crate::random::Seed;
 use crate::time::Time;
 use crate::workloads::triggers::until;
 use crate::world::bank::Bank;

@@ -5,14 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
-use payments_delivery::StreamSettings;
+use payments_machine::layers::attributes::text;
+use payments_machine::layers::lag::Changes;
+use payments_machine::layers::random::Seed;
+use payments_machine::layers::sqs::Sqs;
+use payments_machine::layers::weaken::Weakness;
 use payments_machine::transaction_service::TransactionService;
 use payments_machine::{Direct, Queues};
 use payments_model::{BusinessZone, ShardCount};
 use serde_json::{Value, json};
 
-use crate::facts::attributes::text;
-use crate::facts::changes::{Changes, EngineStream};
 use crate::facts::heads::id_of;
 use crate::facts::intent::Intent;
 use crate::facts::zone::Zone;
@@ -22,8 +24,6 @@ use crate::plans::broken::Broken;
 use crate::plans::faults::{FaultKind, Faults};
 use crate::plans::outages::Outage;
 use crate::plans::switches::Switches;
-use crate::plans::weakness::Weakness;
-use crate::random::Seed;
 use crate::time::Time;
 use crate::world::alarms::Alarms;
 use crate::world::by_hand_log::ByHand;
@@ -31,7 +31,6 @@ use crate::world::lambda::Lambda;
 use crate::world::metrics::Metrics;
 use crate::world::network::Network;
 use crate::world::receivers::Receivers;
-use crate::world::requests::RequestQueue;
 use crate::world::stream::Stream;
 
 /// The bank.
@@ -48,10 +47,9 @@ pub(crate) struct Bank {
     pub(crate) network: Network,
     pub(crate) engine: Direct,
     pub(crate) changes: Changes,
-    pub(crate) engine_stream: EngineStream,
     pub(crate) stream: Stream,
     pub(crate) queues: Queues,
-    pub(crate) requests: RequestQueue,
+    pub(crate) requests: Sqs,
     pub(crate) switches: Switches,
     pub(crate) weakness: Option<Weakness>,
     pub(crate) broken: Broken,
@@ -188,19 +186,11 @@ impl Bank {
         self.state().complaints.push(format!("{}: {complaint}", self.time.now()));
     }
 
-    /// Returns the settings of the mapping of `stream-aggregator`, as this month has them.
-    pub(crate) fn weakened(&self, settings: StreamSettings) -> StreamSettings {
-        match self.weakness {
-            Some(weakness) => weakness.weaken_aggregator(settings),
-            None => settings,
-        }
-    }
-
     /// Lets the transaction service work, which now and then contradicts itself.
     pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
         let mut state = self.state();
         state.service.step(now);
-        let new = self.requests.from(state.drawn);
+        let new = self.requests.sent()[state.drawn..].to_vec();
         state.drawn += new.len();
         for request in new {
             if self.faults.draw(FaultKind::Contradiction, 6) {

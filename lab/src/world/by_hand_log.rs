@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use payments_machine::layers::attributes::Key;
 use serde_json::Value;
 
-use crate::facts::attributes::Key;
 use crate::plans::outages::Outage;
 
 /// The changes by hand.

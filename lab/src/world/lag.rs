@@ -1,21 +1,17 @@
-//! What reads see of the past: indexes lag, and reads without consistency are a moment behind.
-//!
-//! The past comes from the changes: an answer is made older by undoing the changes since then. The long-term table has no
-//! stream, so its indexes do not lag here.
+//! When reads show the past, and how far they are behind. The indexes of the long-term table do not lag here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_capacity::SPACE;
+use payments_machine::layers::lag::{Changes, Past, Read};
+use payments_machine::layers::random::{Seed, happens};
+use payments_machine::layers::throttle::placement::SPACE;
+use payments_machine::layers::throttle::{Throttle, partition_key};
 use serde_json::Value;
 
-use crate::facts::changes::Changes;
-use crate::facts::past::Past;
+use crate::facts::heads::HOT;
 use crate::plans::faults::{FaultKind, Faults};
-use crate::random::{Seed, happens};
-use crate::world::partitions::Partitions;
-use crate::world::touched::partition_key;
 
 /// How long an index stands still at most.
 pub(crate) const LONGEST: TimeDelta = TimeDelta::minutes(12);
@@ -36,21 +32,16 @@ struct Spell {
 
 /// The spells of a month. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Lag {
+pub(crate) struct Spells {
     faults: Faults,
-    partitions: Partitions,
+    throttle: Throttle,
     spells: Arc<[Spell]>,
     random: Arc<Mutex<Rng>>,
 }
 
-impl Lag {
+impl Spells {
     /// Draws the spells of the days after `begin`.
-    pub(crate) fn new(
-        seed: Seed,
-        faults: &Faults,
-        partitions: &Partitions,
-        (begin, days): (DateTime<Utc>, u32),
-    ) -> Self {
+    pub(crate) fn new(seed: Seed, faults: &Faults, throttle: &Throttle, (begin, days): (DateTime<Utc>, u32)) -> Self {
         let mut random = seed.source("lagging");
         let days = i64::from(days);
         let mut spell = |_| {
@@ -61,42 +52,39 @@ impl Lag {
         let spells =
             if faults.has(FaultKind::IndexLag) { (0..days * A_DAY).map(&mut spell).collect() } else { Arc::default() };
         let random = Arc::new(Mutex::new(seed.source("lag")));
-        Self { faults: faults.clone(), partitions: partitions.clone(), spells, random }
+        Self { faults: faults.clone(), throttle: throttle.clone(), spells, random }
     }
 
     /// Returns when an index stopped at a key's partition, if it stands still.
     fn stopped(&self, index: &str, key: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let mut spells = self.spells.iter().filter(|spell| spell.from <= now && now < spell.to && spell.index == index);
-        spells.find(|spell| self.partitions.are_together(index, key, spell.position)).map(|spell| spell.from)
+        spells.find(|spell| self.throttle.are_together(index, key, spell.position)).map(|spell| spell.from)
     }
 
     /// Makes an answer as old as its read is. Returns whether it did.
-    pub(crate) fn age(&self, read: &Read<'_>, answer: &mut Value, changes: &Changes) -> bool {
-        let Some((kind, behind)) = self.behind(read) else { return false };
-        let past = Past::before(changes.since(read.now - behind));
-        if past.is_empty() {
-            return false;
-        }
-        let before = answer.clone();
-        match read.operation {
-            "Query" => past.age_query(read.input, answer),
-            "BatchGetItem" => {
-                if let Some(items) = answer["Responses"]["payments"].as_array_mut() {
-                    past.age_batch(&read.input["RequestItems"]["payments"], items);
-                }
-            }
-            _ => past.age_get(read.input, answer),
-        }
-        let is_aged = before != *answer;
+    pub(crate) fn age(
+        &self,
+        read: Read<'_>,
+        (trusts_index, now): (bool, DateTime<Utc>),
+        changes: &Changes,
+        answer: &mut Value,
+    ) -> bool {
+        let Some((kind, behind)) = self.behind(read, trusts_index, now) else { return false };
+        let past = Past::before(changes.since(now - behind));
+        let is_aged = !past.is_empty() && past.age(read, HOT, false, answer);
         if is_aged {
             self.faults.count(kind);
         }
         is_aged
     }
 
-    /// Returns how far a read is behind, and why.
-    fn behind(&self, read: &Read<'_>) -> Option<(FaultKind, TimeDelta)> {
-        let Read { operation, input, trusts_index, now } = *read;
+    /// Returns how far a read is behind, and why. A function that trusts an index does not read again.
+    fn behind(
+        &self,
+        (operation, input): Read<'_>,
+        trusts_index: bool,
+        now: DateTime<Utc>,
+    ) -> Option<(FaultKind, TimeDelta)> {
         let batch = &input["RequestItems"]["payments"];
         let is_ours = input["TableName"] == "payments" || batch.is_object();
         if !is_ours || !self.faults.are_enabled() {
@@ -126,14 +114,4 @@ impl Lag {
             _ => None,
         }
     }
-}
-
-/// A read of the hot table.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Read<'r> {
-    pub(crate) operation: &'r str,
-    pub(crate) input: &'r Value,
-    /// Whether the function trusts an index, and does not read again.
-    pub(crate) trusts_index: bool,
-    pub(crate) now: DateTime<Utc>,
 }

@@ -13,6 +13,7 @@ use aws_smithy_runtime_api::client::auth::AuthSchemeId;
 use chrono::TimeDelta;
 use object_store::ObjectStore;
 use payments_bank::{Dependencies, Functions, OneMachine};
+use payments_machine::layers::random::Seed;
 use payments_machine::{Environment, Stack};
 use payments_sqs::SqsQueue;
 use payments_store::Store;
@@ -21,7 +22,6 @@ use serde_json::Value;
 use crate::plans::broken::{Broken, Part};
 use crate::plans::faults::{FaultKind, Faults};
 use crate::plans::later::RESTORE;
-use crate::random::Seed;
 use crate::time::Time;
 use crate::world::metrics::Metrics as Seen;
 use crate::world::network::{Caller, Network};
@@ -166,7 +166,7 @@ fn client(stack: &Stack, network: &Network, caller: Caller) -> Client {
     let config =
         stack.client().config().to_builder().allow_no_auth().auth_scheme_preference([AuthSchemeId::new("noAuth")]);
     let config = config.endpoint_resolver(endpoint);
-    Client::from_conf(config.http_client(network.interceptor(caller)).retry_partition(quota).build())
+    Client::from_conf(config.http_client(network.layers(caller)).retry_partition(quota).build())
 }
 
 /// A sandbox's queue of requests, through SQS's own SDK.
@@ -177,7 +177,7 @@ fn requests(network: &Network, caller: Caller) -> Arc<SqsQueue> {
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))
         .credentials_provider(Credentials::new("local", "local", None, None, "month"))
-        .http_client(network.interceptor(caller))
+        .http_client(network.layers(caller))
         .retry_partition(RetryPartition::new(quota()))
         .build();
     let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();

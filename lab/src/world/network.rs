@@ -7,35 +7,29 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_types::body::SdkBody;
 use chrono::{DateTime, TimeDelta, Utc};
-use fastrand::Rng;
-use payments_machine::interceptor::{Answer, Next, Process, read_whole, respond};
-use payments_machine::recorder::add_capacity;
-use payments_machine::{Call, CapacityUse, Direct, Fate, Interceptor};
-use serde_json::{Value, json};
+use payments_machine::layers::attributes::text;
+use payments_machine::layers::fault::Fault;
+use payments_machine::layers::lag::{Changes, Lag};
+use payments_machine::layers::record::Record;
+use payments_machine::layers::sqs::Sqs;
+use payments_machine::layers::throttle::{Throttle, throttled};
+use payments_machine::layers::trace::Trace;
+use payments_machine::layers::weaken::{Swallow, Weaken, Weakness};
+use payments_machine::layers::{Answer, Next, WRITES, names};
+use payments_machine::{Call, CapacityUse, Direct, Fate, Layers};
+use serde_json::Value;
 
-use crate::facts::attributes::text;
-use crate::facts::changes::{Changes, EngineStream};
-use crate::facts::heads::{id_of, is_of_head};
-use crate::laws::check_write;
-use crate::laws::steps::{check_batch, check_told};
+use crate::facts::heads::{HOT, id_of, is_of_head};
+use crate::laws::calls::Complaints;
+use crate::laws::steps::check_told;
 use crate::plans::broken::{Broken, Part};
 use crate::plans::faults::{FaultKind, Faults};
-use crate::plans::first_details;
-use crate::plans::lanes;
 use crate::plans::later::{self, RESTORE};
 use crate::plans::switches::Switches;
-use crate::plans::weakness::Weakness;
 use crate::time::{Time, pause};
-use crate::world::lag::{Lag, Read};
+use crate::world::lag::Spells;
 use crate::world::metrics::Metrics;
-use crate::world::partitions::Partitions;
-use crate::world::requests::RequestQueue;
-use crate::world::trace::Trace;
-
-/// The operations that write.
-const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
 
 /// Who calls: a function in one of its sandboxes.
 #[derive(Debug, Clone, Copy)]
@@ -54,21 +48,17 @@ pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) trace: Trace,
     pub(crate) changes: Changes,
-    pub(crate) engine_stream: EngineStream,
-    pub(crate) lag: Lag,
-    pub(crate) partitions: Partitions,
+    pub(crate) spells: Spells,
+    pub(crate) throttle: Throttle,
     pub(crate) engine: Direct,
-    pub(crate) used: Mutex<CapacityUse>,
-    pub(crate) calls: Mutex<BTreeMap<String, u64>>,
-    pub(crate) requests: RequestQueue,
+    pub(crate) record: Record,
+    pub(crate) requests: Sqs,
     pub(crate) switches: Switches,
     pub(crate) weakness: Option<Weakness>,
-    /// What a weakness draws from.
-    pub(crate) random: Mutex<Rng>,
+    pub(crate) weaken: Weaken,
     /// When the long-term table had each settlement first.
     pub(crate) decided: Mutex<BTreeMap<String, DateTime<Utc>>>,
-    /// What no call may be.
-    pub(crate) complaints: Mutex<Vec<String>>,
+    pub(crate) complaints: Complaints,
     pub(crate) broken: Broken,
     pub(crate) metrics: Metrics,
 }
@@ -78,16 +68,35 @@ impl Network {
         Self(Arc::new(shared))
     }
 
-    /// Returns an interceptor of a caller's calls.
-    pub(crate) fn interceptor(&self, caller: Caller) -> Interceptor {
-        let network = self.clone();
-        Interceptor::over(self.0.engine.clone(), move |call, next| {
-            let network = network.clone();
-            async move {
-                let calls = tokio::spawn(async move { network.carry(call, next, caller).await });
-                calls.await.map_err(|error| ConnectorError::other(error.into(), None))?
-            }
-        })
+    /// Returns the layers of a caller's calls.
+    pub(crate) fn layers(&self, caller: Caller) -> Layers {
+        let Shared { time, trace, requests, throttle, record, complaints, .. } = &*self.0;
+        let weaken = self.0.weaken.of(caller.function);
+        let (travels, tables) = (self.clone(), self.clone());
+        Layers::over(self.0.engine.clone())
+            .with_fn(detached)
+            .with_fn(move |call, next| with_later(caller, call, next))
+            .with(weaken.clone())
+            .with(complaints.clone())
+            .with(trace.of(&time.clock(TimeDelta::zero()), caller.function, caller.sandbox))
+            .with_fn(move |call, next| travels.clone().travel(caller, call, next))
+            .with(Fault::new(|call| call.fate))
+            .with(requests.clone())
+            .with(Swallow(weaken))
+            .with_fn(move |call, next| tables.clone().watch(caller, call, next))
+            .with(self.lag(caller))
+            .with(throttle.clone())
+            .with(record.clone())
+    }
+
+    /// Returns what calls were that no call may be.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        self.0.complaints.all()
+    }
+
+    /// Returns the capacity that all calls used.
+    pub(crate) fn used(&self) -> CapacityUse {
+        self.0.record.capacity_use()
     }
 
     /// How far the clock of a caller is ahead because of a weakness.
@@ -95,127 +104,58 @@ impl Network {
         self.0.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(caller.function))
     }
 
-    async fn carry(&self, mut call: Call, next: Next, caller: Caller) -> Answer {
+    fn lag(&self, caller: Caller) -> Lag {
+        let trusts_index = self.0.weakness == Some(Weakness::TrustedIndex) && caller.function == "report";
+        let network = self.clone();
+        Lag::new(&self.0.changes, move |read, answer| {
+            let Shared { spells, changes, time, .. } = &*network.0;
+            spells.age(read, (trusts_index, time.now()), changes, answer)
+        })
+    }
+
+    /// Takes a call to AWS and its answer back: both take their time, and the call can meet a fault.
+    async fn travel(self, caller: Caller, mut call: Call, next: Next) -> Answer {
         let shared = &*self.0;
-        let unprocessed = self.hold_back(&mut call);
-        let (fate, there, back) = self.fate(&call, caller);
-        pause(there).await;
-        let (operation, service) = (call.operation.clone(), call.service().to_owned());
-        let mut input = call.shared_input();
-        if operation == "PutItem" && later::add(caller.function, Arc::make_mut(&mut input)) {
-            call.set_input(Value::clone(&input));
+        let settles = caller.function == "settle" && call.operation == "PutItem";
+        let throttles = shared.faults.has(FaultKind::Throttled);
+        let unprocessed = if throttles { shared.throttle.hold_back(&mut call) } else { Value::Null };
+        if !unprocessed.is_null() {
+            shared.faults.count(FaultKind::Unprocessed);
         }
-        let held = match shared.weakness {
-            Some(_) => self.alter(caller, &mut call, Arc::make_mut(&mut input)),
-            None => None,
-        };
-        lock(&shared.complaints)
-            .extend([check_write(&operation, &input), check_batch(&operation, &input)].into_iter().flatten());
-        // What the engine answered, parsed, so that it is parsed once.
-        let shown = Mutex::new(None);
-        let send = |call: Call| async {
-            match service.as_str() {
-                "AmazonSQS" => shared.requests.take(&input, shared.time.now(), &shared.faults),
-                _ if self.is_swallowed(caller, &operation, &input) => respond(200, "{}"),
-                _ => {
-                    let (status, mut answer, mut body) = self.ask(call, next, (caller, &operation, &input)).await?;
-                    if status == 200 && !unprocessed.is_null() {
-                        answer["UnprocessedKeys"] = unprocessed.clone();
-                        body = answer.to_string().into();
-                    }
-                    *lock(&shown) = Some(answer);
-                    respond(status, body)
-                }
+        let (fate, there, back) = self.fate(&call, caller);
+        call.fate = fate;
+        pause(there).await;
+        let mut answer = next.send(call).await;
+        if let Some(reply) = answer.as_mut().ok().filter(|reply| reply.status == 200) {
+            if settles {
+                self.cut_off();
             }
-        };
-        let mut answer = fate.carry_out(call, &Process::default(), send).await;
-        let shown = lock(&shown).take();
-        let (status, body) = match answer {
-            Ok(response) => {
-                let (status, body) = read_whole(response).await?;
-                if status == 200 && caller.function == "settle" && operation == "PutItem" {
-                    self.cut_off();
-                }
-                if let Some(segment) = held.filter(|_| status == 200) {
-                    tokio::spawn(lanes::append_later(shared.engine.clone(), segment));
-                }
-                let shown = shown.unwrap_or_else(|| serde_json::from_slice(&body).unwrap_or_default());
-                let weakened = shared.weakness.and_then(|it| it.answer(caller.function, &operation, (status, &shown)));
-                answer = weakened
-                    .map_or_else(|| respond(status, body), |(status, other)| respond(status, other.to_string()));
-                (status, shown)
+            if !unprocessed.is_null() {
+                reply.change(|answer| {
+                    answer["UnprocessedKeys"] = unprocessed;
+                    true
+                });
             }
-            Err(error) => {
-                answer = Err(error);
-                (0, Value::Null)
-            }
-        };
-        let what = format!("{} {operation}", caller.function);
-        *lock(&shared.calls).entry(what.clone()).or_default() += 1;
-        // The description of a table has times and ids that are this machine's, and not the month's.
-        let told = if operation == "DescribeTable" { &Value::Null } else { &body };
-        shared.trace.add(shared.time.now(), &what, &[&json!([caller.sandbox, status]), &input, told]);
+        }
         pause(back).await;
         answer
     }
 
-    /// Makes a call what a weakness makes of it. Returns what it holds back.
-    fn alter(&self, caller: Caller, call: &mut Call, input: &mut Value) -> Option<Value> {
-        if self.weaken(caller, &call.operation, input) {
-            call.set_input(input.clone());
+    /// Notes what the tables have, and shows a restored one without a stream.
+    async fn watch(self, caller: Caller, call: Call, next: Next) -> Answer {
+        let settled = (caller.function == "settle" && call.operation == "PutItem").then(|| call.shared_input());
+        let is_described = call.operation == "DescribeTable";
+        let mut reply = next.send(call).await?;
+        if let Some(input) = settled.filter(|_| reply.status == 200) {
+            self.note_decision(&input["Item"]);
         }
-        let held = if self.0.weakness == Some(Weakness::Lanes) { lanes::take(input) } else { None };
-        if held.is_some() {
-            call.set_input(input.clone());
+        if is_described && reply.status == 200 && self.0.switches.is_table_lost() {
+            reply.change(|answer| {
+                answer["Table"]["StreamSpecification"] = Value::Null;
+                true
+            });
         }
-        held
-    }
-
-    /// Takes the keys of throttled partitions out of a BatchGetItem, if it has others: DynamoDB answers those, and returns
-    /// these as unprocessed.
-    fn hold_back(&self, call: &mut Call) -> Value {
-        let shared = &*self.0;
-        if call.operation != "BatchGetItem" {
-            return Value::Null;
-        }
-        let (mut input, mut unprocessed) = (call.input().clone(), json!({}));
-        let now = shared.time.now();
-        for (table, asked) in input["RequestItems"].as_object_mut().into_iter().flatten() {
-            let Some(keys) = asked["Keys"].as_array().cloned() else { continue };
-            let of_key = |key: &Value| json!({ "RequestItems": { table.as_str(): { "Keys": [key] } } });
-            let is_hot = |key: &Value| !shared.partitions.refusing(&of_key(key), false, now).is_empty();
-            let (hot, cold): (Vec<Value>, Vec<Value>) = keys.into_iter().partition(is_hot);
-            if hot.is_empty() || cold.is_empty() {
-                continue;
-            }
-            unprocessed[table] = asked.clone();
-            (unprocessed[table]["Keys"], asked["Keys"]) = (hot.into(), cold.into());
-        }
-        if unprocessed == json!({}) {
-            return Value::Null;
-        }
-        shared.faults.count(FaultKind::Unprocessed);
-        call.set_input(input);
-        unprocessed
-    }
-
-    /// Weakens a call. Returns whether anything changed.
-    fn weaken(&self, caller: Caller, operation: &str, input: &mut Value) -> bool {
-        let Some(weakness) = self.0.weakness else { return false };
-        let before = input.clone();
-        weakness.weaken(caller.function, operation, input);
-        if weakness == Weakness::FirstDetails && operation == "SendMessageBatch" {
-            first_details::send(&self.0.engine, input);
-        }
-        if operation == "Query" {
-            weakness.weaken_query(caller.function, input, self.0.time.now());
-        }
-        before != *input
-    }
-
-    fn is_swallowed(&self, caller: Caller, operation: &str, input: &Value) -> bool {
-        let swallows = |it: Weakness| it.swallows(caller.function, operation, input, &mut lock(&self.0.random));
-        self.0.weakness.is_some_and(swallows)
+        Ok(reply)
     }
 
     /// Draws what happens to a try, and how long its way there and back takes.
@@ -229,20 +169,16 @@ impl Network {
         }
         let is_write = WRITES.contains(&call.operation.as_str());
         let is_transaction = call.operation == "TransactWriteItems";
-        let is_dynamodb = call.service() != "AmazonSQS";
+        let is_dynamodb = !call.is_to_sqs();
         let fate = if caller.function == "settle" && self.0.switches.is_cut_off() {
             Fate::LoseRequest
         } else if is_dynamodb && self.0.switches.is_log_lost() && names(call.input(), LOG) {
             Fate::Refuse(400, "ResourceNotFoundException")
         } else if is_dynamodb && let Some(place) = self.throttled_at(call, is_write, caller) {
             if is_write {
-                self.0.metrics.throttled(place);
+                self.0.metrics.throttled(&place);
             }
-            if is_transaction {
-                Fate::CancelTransaction("ThrottlingError")
-            } else {
-                Fate::Refuse(400, "ProvisionedThroughputExceededException")
-            }
+            throttled(call)
         } else if faults.draw(FaultKind::ServerError, if self.0.switches.is_failing() { 500 } else { 2 }) {
             Fate::Refuse(500, "InternalServerError")
         } else if is_write && faults.draw(FaultKind::Conflict, 4) {
@@ -266,7 +202,7 @@ impl Network {
         let (shared, now) = (&*self.0, self.0.time.now());
         let id = id_of(text(head, "sk"));
         let told = check_told(head, now).map(|problem| format!("the settlement of {id} {problem}"));
-        lock(&shared.complaints).extend(told);
+        shared.complaints.add(told);
         lock(&shared.decided).entry(id.to_owned()).or_insert(now);
     }
 
@@ -289,98 +225,42 @@ impl Network {
     }
 
     /// Returns the table or index that throttles a call, if one does.
-    fn throttled_at(&self, call: &Call, is_write: bool, caller: Caller) -> Option<&'static str> {
+    fn throttled_at(&self, call: &Call, is_write: bool, caller: Caller) -> Option<String> {
         let (shared, input) = (&*self.0, call.input());
         if caller.function == RESTORE {
             // Its batches of a hundred are nothing to a partition of AWS, and far too much for one of this bank.
-            return shared.faults.draw(FaultKind::Throttled, 10).then_some("payments");
+            return shared.faults.draw(FaultKind::Throttled, 10).then(|| HOT.to_owned());
         }
         let of_head = ["Key", "Item"].into_iter().any(|name| is_of_head(text(&input[name], "pk")));
-        if is_write && of_head && input["TableName"] == "payments" && shared.broken.is(Part::Writes) {
-            return Some("payments");
+        if is_write && of_head && input["TableName"] == HOT && shared.broken.is(Part::Writes) {
+            return Some(HOT.to_owned());
         }
-        let place = shared.partitions.refusing(input, is_write, shared.time.now()).into_iter().next();
-        place.inspect(|_| shared.faults.count(FaultKind::Throttled))
-    }
-
-    /// Asks the engine. Returns its answer, parsed and as it came.
-    async fn ask(
-        &self,
-        mut call: Call,
-        next: Next,
-        (caller, operation, input): (Caller, &str, &Value),
-    ) -> Result<(u16, Value, SdkBody), ConnectorError> {
-        let shared = &*self.0;
-        call.ask_for_capacity();
-        let (status, body) = read_whole(next.send(call).await?).await?;
-        let mut answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-        self.count_units(operation, input, &answer);
-        if status != 200 {
-            return Ok((status, answer, body.into()));
+        if !shared.faults.has(FaultKind::Throttled) {
+            return None;
         }
-        if caller.function == "settle" && operation == "PutItem" {
-            self.note_decision(&input["Item"]);
-        }
-        if WRITES.contains(&operation) {
-            // Only the hot table has a stream that is followed.
-            if names(input, HOT) {
-                let followed = shared.engine_stream.follow(shared.time.now());
-                followed.map_err(|error| ConnectorError::other(error.into(), None))?;
-            }
-            return Ok((status, answer, body.into()));
-        }
-        let trusts = shared.weakness.is_some_and(|weakness| weakness.trusts_index(caller.function));
-        if operation == "DescribeTable" && shared.switches.is_table_lost() {
-            // A restored table has no stream.
-            answer["Table"]["StreamSpecification"] = Value::Null;
-            let body = answer.to_string().into();
-            return Ok((status, answer, body));
-        }
-        let read = Read { operation, input, trusts_index: trusts, now: shared.time.now() };
-        let is_aged = shared.lag.age(&read, &mut answer, &shared.changes);
-        let body = if is_aged { answer.to_string().into() } else { body.into() };
-        Ok((status, answer, body))
+        let (place, _) = shared.throttle.refusing(input, is_write).into_iter().next()?;
+        shared.faults.count(FaultKind::Throttled);
+        Some(place)
     }
+}
 
-    /// Counts what a call used, and charges it to its partitions.
-    fn count_units(&self, operation: &str, input: &Value, answer: &Value) {
-        let shared = &*self.0;
-        let mut used = CapacityUse::new();
-        add_capacity(&mut used, operation, answer);
-        shared.partitions.charge(input, &used, shared.time.now());
-        let mut all = lock(&shared.used);
-        used.into_iter().for_each(|(what, half_units)| *all.entry(what).or_default() += half_units);
-    }
+/// Sends a call that goes on even if its caller is killed.
+async fn detached(call: Call, next: Next) -> Answer {
+    let sent = tokio::spawn(async move { next.send(call).await });
+    sent.await.map_err(|error| ConnectorError::other(error.into(), None))?
+}
 
-    /// Takes what calls were that no call may be.
-    pub(crate) fn complaints(&self) -> Vec<String> {
-        let at = self.0.time.now().format("%F %T");
-        std::mem::take(&mut *lock(&self.0.complaints)).into_iter().map(|what| format!("{at}: {what}")).collect()
+/// Adds the attributes of a later version to what is created.
+async fn with_later(caller: Caller, mut call: Call, next: Next) -> Answer {
+    let mut input = call.shared_input();
+    if call.operation == "PutItem" && later::add(caller.function, Arc::make_mut(&mut input)) {
+        call.set_input(Value::clone(&input));
     }
-
-    /// Returns the numbers of calls, by function and operation.
-    pub(crate) fn calls(&self) -> BTreeMap<String, u64> {
-        lock(&self.0.calls).clone()
-    }
-
-    /// Returns the capacity that all calls used.
-    pub(crate) fn used(&self) -> CapacityUse {
-        lock(&self.0.used).clone()
-    }
+    next.send(call).await
 }
 
 /// The log's table.
 pub(crate) const LOG: &str = "payments-log";
-
-/// The hot table.
-const HOT: &str = "payments";
-
-/// Whether a call is about a table.
-fn names(input: &Value, table: &str) -> bool {
-    let transaction = input["TransactItems"].as_array().into_iter().flatten();
-    let of_transaction = transaction.flat_map(|action| action.as_object().into_iter().flat_map(|all| all.values()));
-    of_transaction.chain([input]).any(|action| action["TableName"] == table)
-}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -9,12 +9,13 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
 use payments_delivery::{InMemoryStream, Record, ShardId};
+use payments_machine::layers::attributes::key_of;
+use payments_machine::layers::random::Seed;
+use payments_machine::layers::throttle::Throttle;
 use tokio::sync::Notify;
 
-use crate::facts::attributes::key_of;
+use crate::facts::heads::HOT;
 use crate::plans::faults::{FaultKind, Faults};
-use crate::random::Seed;
-use crate::world::partitions::Partitions;
 
 /// The ARN that records are read under.
 const ARN: &str = "arn:aws:dynamodb:month:000000000000:table/payments/stream/month";
@@ -24,7 +25,7 @@ const ARN: &str = "arn:aws:dynamodb:month:000000000000:table/payments/stream/mon
 pub(crate) struct Stream {
     current: Arc<Mutex<Current>>,
     seed: Seed,
-    partitions: Partitions,
+    throttle: Throttle,
     faults: Faults,
     open: Arc<Mutex<Vec<Open>>>,
     arrived: Arc<[Notify; 2]>,
@@ -49,23 +50,23 @@ struct Open {
 
 impl Stream {
     /// Creates the stream with one open shard for each partition of the hot table.
-    pub(crate) fn new(seed: Seed, faults: &Faults, partitions: &Partitions, now: DateTime<Utc>) -> Result<Self> {
+    pub(crate) fn new(seed: Seed, faults: &Faults, throttle: &Throttle) -> Result<Self> {
         let stream = Self {
             current: Arc::new(Mutex::new(Current { shards: InMemoryStream::new(ARN), number: 0, is_over: false })),
             seed,
-            partitions: partitions.clone(),
+            throttle: throttle.clone(),
             faults: faults.clone(),
             open: Arc::default(),
             arrived: Arc::default(),
         };
-        stream.begin(now)?;
+        stream.begin()?;
         Ok(stream)
     }
 
     /// Opens one shard for each partition.
-    fn begin(&self, now: DateTime<Utc>) -> Result<()> {
+    fn begin(&self) -> Result<()> {
         self.open().clear();
-        for (first, last) in self.ranges(now) {
+        for (first, last) in self.ranges() {
             let id = self.name(first, 0);
             self.shards().add_shard(id.clone(), None)?;
             self.open().push(Open { first, last, id });
@@ -79,7 +80,7 @@ impl Stream {
     }
 
     /// Begins another stream, with other shards. Returns its ARN.
-    pub(crate) fn renew(&self, now: DateTime<Utc>) -> Result<String> {
+    pub(crate) fn renew(&self) -> Result<String> {
         let arn = {
             let mut current = self.current();
             let number = current.number + 1;
@@ -87,7 +88,7 @@ impl Stream {
             *current = Current { shards: InMemoryStream::new(&arn), number, is_over: false };
             arn
         };
-        self.begin(now)?;
+        self.begin()?;
         self.arrived.iter().for_each(Notify::notify_one);
         Ok(arn)
     }
@@ -112,7 +113,7 @@ impl Stream {
         // Every fourth account's items lie in two partitions.
         let two = self.source(&format!("split {pk}")).u8(0..4) == 0;
         let place = if two && self.source(&format!("half {pk}/{sk}")).bool() { format!("{pk}/2") } else { pk };
-        let position = self.partitions.position(&place);
+        let position = self.throttle.position(HOT, &place);
         let shard = self.open().iter().find(|open| position <= open.last).map(|open| open.id.clone());
         self.shards().push(&shard.context("the shards cover the hash space")?, record)?;
         self.arrived.iter().for_each(Notify::notify_one);
@@ -140,7 +141,7 @@ impl Stream {
 
     /// Ends the shards of partitions that have split; two children go on.
     fn split(&self, now: DateTime<Utc>) -> Result<()> {
-        let ranges = self.ranges(now);
+        let ranges = self.ranges();
         let mut open = self.open();
         if ranges.len() == open.len() {
             return Ok(());
@@ -162,9 +163,9 @@ impl Stream {
         Ok(())
     }
 
-    fn ranges(&self, now: DateTime<Utc>) -> Vec<(u32, u32)> {
+    fn ranges(&self) -> Vec<(u32, u32)> {
         let (mut first, mut ranges) = (0, Vec::new());
-        let partitions = self.partitions.of_hot_table(now);
+        let partitions = self.throttle.partitions(HOT);
         for width in partitions.iter().flat_map(|all| (0..all.count()).map(|number| all.width(number))) {
             let width = u32::try_from(width).unwrap_or(0);
             ranges.push((first, first + width - 1));

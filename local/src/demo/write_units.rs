@@ -2,7 +2,7 @@
 
 use payments_http::HttpFunction;
 use payments_machine::Stack;
-use payments_machine::recorder::{Recorder, write_units};
+use payments_machine::layers::record::{Recorder, write_units};
 use serde_json::Number;
 
 /// The phases that write: the name, the function, and the budget in write units of one payment of 8 KB. All payments share

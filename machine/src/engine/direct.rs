@@ -5,17 +5,16 @@ use std::fmt;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
 };
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
 use dynoxide::{Database, DynoxideError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinError;
-
-use crate::interceptor::{Answer, respond};
 
 /// What DynamoDB says of a value without a type.
 const EMPTY_VALUE: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
@@ -57,7 +56,7 @@ impl Direct {
         self.run(operation, input.to_string().as_bytes())
     }
 
-    fn answer(&self, request: &HttpRequest) -> Answer {
+    fn answer(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let operation = request.headers().get("x-amz-target").unwrap_or_default().rsplit('.').next();
         match self.run::<String>(operation.unwrap_or_default(), request.body().bytes().unwrap_or_default()) {
             Ok(body) => respond(200, body),
@@ -71,6 +70,14 @@ impl Direct {
             None => Err(DynoxideError::ValidationException(format!("the engine has no operation {name}"))),
         }
     }
+}
+
+/// Returns a response with a JSON body.
+pub(crate) fn respond(status: u16, body: impl Into<SdkBody>) -> Result<HttpResponse, ConnectorError> {
+    let status = status.try_into().map_err(|_| ConnectorError::other("no such status".into(), None))?;
+    let mut response = HttpResponse::new(status, body.into());
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    Ok(response)
 }
 
 /// An operation on JSON.

@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result};
 use futures::TryStreamExt as _;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use payments_files::PublishedReport;
 use payments_store::ReportRun;
-use report::PublishedReport;
 
 use super::known::Payments;
 

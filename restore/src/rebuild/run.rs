@@ -128,7 +128,7 @@ impl Rebuild {
         if let Some(hole) = payments.holes.first().filter(|_| is_apply && !self.accepts_gaps) {
             bail!(
                 "{hole}\nSo a payment that was cancelled may be paid, and nothing was changed. Find what is missing, or see \
-                 \"Without log and journal\" of docs/runbook.md, and give --accept-gaps if you will do what it says"
+                 \"Without log and journal\" of docs/restore.md; give --accept-gaps if you will do what it says"
             );
         }
         self.find_ended(since, &mut payments.payments, &tell).await?;

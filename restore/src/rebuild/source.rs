@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use futures::TryStreamExt as _;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use payments_files::JournalObject;
 use payments_model::UtcSecond;
 use payments_store::{LogHead, LogPosition, LogRead, Store, StoreError};
-use publish::JournalObject;
 
 use super::known::{Mark, Payments};
 
@@ -72,7 +72,7 @@ pub(crate) async fn read(source: &Source, store: &Store, since: UtcSecond, now: 
 }
 
 fn unknown(why: &str, since: UtcSecond) -> String {
-    format!("{why}; changes since {since} are unknown: also do \"Without log and journal\" of docs/runbook.md")
+    format!("{why}; changes since {since} are unknown: also do \"Without log and journal\" of docs/restore.md")
 }
 
 impl Read {

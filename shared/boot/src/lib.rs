@@ -10,7 +10,6 @@ mod config;
 mod deadline;
 mod metrics;
 mod request;
-mod retry;
 mod telemetry;
 mod webhook_master;
 
@@ -22,6 +21,5 @@ pub use config::{ConfigError, DataConfig, Lookup};
 pub use deadline::{Deadline, HTTP_BUDGET, MARGIN};
 pub use metrics::Metrics;
 pub use request::Request;
-pub use retry::{Retries, Stop};
 pub use telemetry::{log_as_json, log_filter, version};
 pub use webhook_master::{WebhookMaster, WebhookMasterError};

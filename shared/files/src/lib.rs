@@ -1,4 +1,4 @@
-//! Where files are kept, such as reports and the journal: an S3 bucket or a local folder.
+//! The files that are kept, reports and the journal: what they say, and where they are, an S3 bucket or a local folder.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,13 +13,18 @@ use object_store::path::Path;
 use object_store::{Error, ObjectMeta, ObjectStore};
 use payments_boot::{ConfigError, Lookup};
 
+mod journal;
 mod kind;
+mod report;
 #[cfg(feature = "aws")]
 mod s3;
 #[cfg(feature = "aws")]
 mod transport;
 
+pub use journal::{JournalObject, MAX_OBJECT_BYTES, ObjectError};
 pub use kind::FileKind;
+pub use report::published::{PublishedReport, hexadecimal};
+pub use report::rows::{COLUMNS, ReportedRow, RowReader, SettledHead, csv_of};
 
 /// The most time that one call takes: two retries, and a last try of 10 s.
 pub const CALL: TimeDelta = TimeDelta::seconds(20);

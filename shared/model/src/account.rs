@@ -10,6 +10,13 @@ pub const MAX_ACCOUNT_ID_BYTES: usize = 48;
 ///
 /// `#` is not allowed, because it separates the parts of a key. `.` and `..` are not, because in a path they are
 /// no segment: clients remove them, with the segment before, and send the request to another route.
+///
+/// ```
+/// # use payments_model::AccountId;
+/// assert!("GB33BUKB20201555555555".parse::<AccountId>().is_ok());
+/// assert!("tenant#7".parse::<AccountId>().is_err());
+/// assert!("..".parse::<AccountId>().is_err());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(String);
 

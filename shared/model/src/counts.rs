@@ -15,6 +15,19 @@ const STATUSES: usize = Status::ALL.len();
 
 /// Counts and sums of the payments of one date. Sums of zero are left out, so equal numbers are
 /// equal values.
+///
+/// ```
+/// # use payments_model::*;
+/// # let rent = Money { amount: "125000".parse()?, currency: "GBP".parse()? };
+/// // A claim moves a payment from one status to another.
+/// let (mut day, mut claim) = (DayCounts::default(), DayCounts::default());
+/// day.enter(Status::Scheduled, rent);
+/// claim.leave(Status::Scheduled, rent);
+/// claim.enter(Status::Pending, rent);
+/// day.add(&claim);
+/// assert_eq!((day.count(Status::Scheduled), day.count(Status::Pending)), (0, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DayCounts {
     by_status: [i64; STATUSES],

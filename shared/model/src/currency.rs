@@ -29,6 +29,15 @@ static LISTED: [&str; 155] = [
 ///
 /// Parsing accepts the currencies of new payments only: those of the current list. Payments in a currency that was
 /// withdrawn since stay readable ([`Currency::from_stored`]).
+///
+/// ```
+/// # use payments_model::Currency;
+/// assert!("EUR".parse::<Currency>().is_ok());
+///
+/// // The kuna was withdrawn: stored payments keep it, and new ones cannot have it.
+/// assert!("HRK".parse::<Currency>().is_err());
+/// assert!(Currency::from_stored("HRK").is_ok());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 

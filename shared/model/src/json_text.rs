@@ -7,6 +7,14 @@ use serde_json::value::RawValue;
 pub const MAX_JSON_DEPTH: usize = 64;
 
 /// A piece of JSON text, kept byte for byte.
+///
+/// ```
+/// # use payments_model::JsonText;
+/// // Spaces and the zeros of a number stay as the client sent them.
+/// let sent = r#"{ "note": "rent", "share": 0.50 }"#;
+/// assert_eq!(JsonText::new(serde_json::from_str(sent)?)?.as_str(), sent);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonText(String);
 

@@ -65,6 +65,18 @@ impl AmountMinor {
 }
 
 /// An amount and its currency.
+///
+/// ```
+/// # use payments_model::*;
+/// // 1,250.00 pounds are 125,000 pence.
+/// let rent = Money { amount: "125000".parse()?, currency: "GBP".parse()? };
+/// assert_eq!(rent.amount.get(), 125_000);
+///
+/// // A fraction is rejected, and so is zero.
+/// assert!("1250.00".parse::<AmountMinor>().is_err());
+/// assert!(AmountMinor::try_from(0).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Money {
     /// How much, in the currency's minor unit.

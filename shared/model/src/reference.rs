@@ -10,6 +10,13 @@ const MARKS: &str = "/-?:().,'+";
 
 /// A client's reference of a payment: 1 to [`MAX_REFERENCE_CHARS`] letters, digits, spaces and `/-?:().,'+`, without a
 /// space or a `/` at either end and without `//`, as SEPA's schemes demand. Several payments can have the same.
+///
+/// ```
+/// # use payments_model::Reference;
+/// assert!("RENT 2026/12".parse::<Reference>().is_ok());
+/// assert!("RENT//12".parse::<Reference>().is_err());
+/// assert!("/RENT".parse::<Reference>().is_err());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference(String);
 

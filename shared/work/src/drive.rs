@@ -1,9 +1,10 @@
 //! Drives work round by round.
 
-use payments_boot::{Clock, Deadline, Retries};
+use payments_boot::{Clock, Deadline};
 use payments_model::Outage;
 
 use crate::halt::Halt;
+use crate::retries::Retries;
 use crate::round::Round;
 
 /// Work that is done in rounds.
@@ -34,10 +35,8 @@ pub async fn drive<W: Work>(work: &mut W, clock: &Clock, deadline: &Deadline) ->
         if failure.is_none() || done > 0 {
             retries = Retries::default();
         }
-        if let Some(error) = failure
-            && let Err(stop) = retries.wait(&error, deadline).await
-        {
-            return Err(Halt::new(stop, error));
+        if let Some(error) = failure {
+            retries.wait(error, deadline).await?;
         }
         deadline.keep_rate(done, started, per_second).await;
     }

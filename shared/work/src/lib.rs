@@ -3,9 +3,11 @@
 mod drive;
 mod halt;
 mod retried;
+mod retries;
 mod round;
 
 pub use drive::{Work, drive};
 pub use halt::Halt;
 pub use retried::retried;
+pub use retries::{Retries, Waits};
 pub use round::{Round, at_once};

@@ -1,9 +1,10 @@
 //! Single calls that are retried before they are left to the next run.
 
-use payments_boot::{Deadline, Retries};
+use payments_boot::Deadline;
 use payments_model::Outage;
 
 use crate::halt::Halt;
+use crate::retries::Retries;
 
 /// Makes a call unless the deadline has come, and retries it if that can help.
 ///
@@ -15,12 +16,9 @@ pub async fn retried<T, E: Outage>(
 ) -> Result<T, Halt<E>> {
     let mut retries = Retries::default();
     while !deadline.has_come() {
-        let error = match call().await {
+        match call().await {
             Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        if let Err(stop) = retries.wait(&error, deadline).await {
-            return Err(Halt::new(stop, error));
+            Err(error) => retries.wait(error, deadline).await?,
         }
     }
     Err(Halt::OutOfTime)

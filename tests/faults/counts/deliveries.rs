@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_bank::Functions;
 use payments_delivery::{DeliveryOutcome, Record, ShardId, StreamMapping, StreamSettings};
-use payments_lab::random::Seed;
+use payments_machine::layers::random::Seed;
 use payments_machine::triggers::stream_settings;
 use proptest::prelude::*;
 use serde_json::Value;

@@ -3,9 +3,9 @@
 
 use anyhow::{Context as _, Result};
 use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
-use payments_lab::facts::attributes::{Key, key_of};
 use payments_lab::facts::heads::Tables;
 use payments_lab::laws::counters::{self, Numbers};
+use payments_machine::layers::attributes::{Key, key_of};
 use payments_machine::triggers::stream_settings;
 use serde_json::{Value, json};
 

@@ -6,9 +6,9 @@ use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::Action;
 use fastrand::Rng;
 use payments_delivery::{Position, Record};
-use payments_lab::facts::attributes::Key;
 use payments_lab::laws;
-use payments_lab::random::Seed;
+use payments_machine::layers::attributes::Key;
+use payments_machine::layers::random::Seed;
 use payments_tests::Ask;
 use serde_json::{Value, json};
 

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use payments_delivery::{DeliveryOutcome, Invocation, Position, StreamMapping, StreamSettings};
-use payments_lab::facts::attributes::{key_of, number, text};
 use payments_lab::laws::counters::between;
+use payments_machine::layers::attributes::{key_of, number, text};
 use payments_machine::triggers::stream_settings;
 use serde_json::{Value, json};
 

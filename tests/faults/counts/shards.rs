@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
 use payments_delivery::{InMemoryStream, Record, SequenceNumber, ShardId};
-use payments_lab::facts::attributes::key_of;
+use payments_machine::layers::attributes::key_of;
 
 /// The time of the first change, in seconds. Records' times are made up, so that windows always end at the same
 /// records.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use payments_delivery::SequenceNumber;
-use payments_lab::facts::attributes::key_of;
 use payments_lab::laws::counters::between;
+use payments_machine::layers::attributes::key_of;
 use payments_model::BusinessDate;
 use payments_store::item_bytes;
 use payments_tests::tables::item_of;

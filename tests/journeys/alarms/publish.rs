@@ -8,7 +8,8 @@ use chrono::TimeDelta;
 use lambda_runtime::LambdaEvent;
 use payments_alarms::{Metric, Sample};
 use payments_bank::Dependencies;
-use payments_machine::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_machine::layers::{client_over, fault};
+use payments_machine::{Fate, Layers};
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
 use payments_store::{EndpointChoice, LogPosition, Store};
@@ -72,10 +73,8 @@ impl Publisher {
 
     /// Returns what a run emits while each call of DynamoDB meets a fate, and whether the run fails.
     async fn run(&self, fate: Fate) -> Result<(Vec<String>, bool)> {
-        let interceptor = Interceptor::over(self.world.recorder.clone(), move |call, next| async move {
-            fate.carry_out(call, &Process::default(), |call| async move { next.send(call).await }).await
-        });
-        let client = client_over(&self.world.client().await, interceptor);
+        let layers = Layers::over(self.world.recorder.clone()).with(fault::Fault::new(move |_| fate));
+        let client = client_over(&self.world.client().await, layers);
         let webhooks = Receivers::default().webhooks()?;
         let dependencies = Dependencies { webhooks, ..self.world.dependencies(client) };
         let publish = self.world.functions_in(&dependencies)?.publish.with_bus(Some(Arc::clone(&self.bus) as _));

@@ -4,12 +4,12 @@ use anyhow::{Context as _, Result, ensure};
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
 use payments_files::FileKind;
+use payments_files::JournalObject;
+use payments_files::PublishedReport;
 use payments_model::{Event, Settlement};
 use payments_tests::World;
 use payments_tests::given::move_on;
 use payments_tests::tables::{NO_DEADLINE, context};
-use publish::JournalObject;
-use report::PublishedReport;
 use serde_json::{Value, json};
 
 use super::forms::{Goldens, Kind, assert_same, bytes_of, file_form, golden};

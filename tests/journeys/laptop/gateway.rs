@@ -242,7 +242,7 @@ async fn the_bank_has_the_calendars_of_its_flags() -> Result<()> {
     system.stop().await
 }
 
-/// As the runbook's `invoke` does, with `--endpoint-url`.
+/// As `invoke` of docs/commands.sh does.
 #[tokio::test]
 async fn functions_are_invoked_by_hand() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;

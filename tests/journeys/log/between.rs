@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
-use payments_machine::interceptor::{Call, Fate, Interceptor, Process, client_over};
+use payments_machine::layers::client_over;
+use payments_machine::layers::fault::{Fault, Process};
+use payments_machine::{Call, Fate, Layers};
 use payments_tests::{CrashPoint, CrashPoints, World, note_case};
 use tokio::sync::Notify;
 
@@ -19,13 +21,12 @@ pub(super) async fn failing<T>(
     run: impl AsyncFnOnce(Client) -> Result<T>,
 ) -> Result<Option<Result<T>>> {
     let (process, calls) = (Process::default(), Arc::new(AtomicUsize::new(0)));
-    let (killed, counted) = (process.clone(), Arc::clone(&calls));
-    let interceptor = Interceptor::over(world.recorder.clone(), move |call, next| {
-        let number = counts(&call).then(|| counted.fetch_add(1, Ordering::Relaxed));
-        let (process, fate) = (killed.clone(), number.map_or(Fate::Pass, |number| point.fate_at(number)));
-        async move { fate.carry_out(call, &process, |call| async move { next.send(call).await }).await }
+    let counted = Arc::clone(&calls);
+    let fault = Fault::of(&process, move |call| {
+        let number = counts(call).then(|| counted.fetch_add(1, Ordering::Relaxed));
+        number.map_or(Fate::Pass, |number| point.fate_at(number))
     });
-    let client = client_over(&world.client().await, interceptor);
+    let client = client_over(&world.client().await, Layers::over(world.recorder.clone()).with(fault));
     let ended = process.until_killed(run(client)).await;
     if calls.load(Ordering::Relaxed) > point.call {
         points.failed(format_args!("{:?}", point.way.fate))?;
@@ -45,7 +46,7 @@ pub(super) async fn at_call(
     let met = Arc::new(AtomicBool::new(false));
     let meets = Arc::clone(&met);
     let waits = (Arc::clone(&reached), Arc::clone(&done));
-    let interceptor = Interceptor::over(world.recorder.clone(), move |call, next| {
+    let layers = Layers::over(world.recorder.clone()).with_fn(move |call, next| {
         let waits = (call.number == number).then(|| waits.clone());
         meets.fetch_or(waits.is_some(), Ordering::Relaxed);
         async move {
@@ -56,7 +57,7 @@ pub(super) async fn at_call(
             next.send(call).await
         }
     });
-    let client = client_over(&world.client().await, interceptor);
+    let client = client_over(&world.client().await, layers);
     let run = async {
         let ended = run(client).await;
         // If it made fewer calls.

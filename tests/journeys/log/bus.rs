@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_sdk_dynamodb::Client;
-use payments_machine::interceptor::{Fate, Interceptor, client_over};
+use payments_machine::layers::{Fate, Layers, client_over};
 use payments_restore::{Restored, begin, finish};
 use payments_store::{Store, segment_of};
 use payments_tests::tables::{NO_DEADLINE, context};
@@ -273,7 +273,7 @@ async fn of_two_runs_in_lockstep_one_ends_at_its_first_move() -> Result<()> {
     let both_move = Arc::new(Barrier::new(2));
     let run = async || {
         let (both_move, moves) = (Arc::clone(&both_move), Arc::new(AtomicUsize::new(0)));
-        let interceptor = Interceptor::over(bussed.world.recorder.clone(), move |call, next| {
+        let layers = Layers::over(bussed.world.recorder.clone()).with_fn(move |call, next| {
             let waits = call.operation == "UpdateItem" && moves.fetch_add(1, Ordering::Relaxed) == 0;
             let both_move = Arc::clone(&both_move);
             async move {
@@ -287,7 +287,7 @@ async fn of_two_runs_in_lockstep_one_ends_at_its_first_move() -> Result<()> {
                 moved
             }
         });
-        let client = client_over(&bussed.world.client().await, interceptor);
+        let client = client_over(&bussed.world.client().await, layers);
         bussed.publish_over(client, json!({ "Records": [] })).await
     };
     let (one, other) = tokio::try_join!(run(), run())?;
@@ -405,7 +405,7 @@ async fn a_bus_that_is_beyond_the_log_stands_still() -> Result<()> {
         ensure!(store.move_log_consumer(Bus::CONSUMER, Some(from), to).await?);
         drop(bussed.world.outside.metrics.take());
         let error = bussed.publish().await.err().context("it says that all is well")?;
-        assert!(error.to_string().contains("of the event bus payments; see docs/runbook.md"), "{error}");
+        assert!(error.to_string().contains("of the event bus payments; see docs/restore.md"), "{error}");
         assert_eq!((bussed.accepted().len(), bussed.place().await?), (2, Some(to)));
         let metrics = bussed.world.outside.metrics.take().concat();
         assert!(metrics.contains("\"BusSegmentsBehind\":1"), "{metrics}");

@@ -1,15 +1,14 @@
 //! The journal has every event of the log once and in its order, whatever ends a run and whoever else writes.
 
 use aws_sdk_dynamodb::Client;
-use object_store::PutMode;
 use payments_lab::laws::journal::journaled;
+use payments_machine::Fate;
 use payments_machine::Handlers as _;
-use payments_machine::interceptor::Fate;
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Counting, CrashPoints, Way};
-use publish::{JournalObject, Publish};
+use publish::Publish;
 
 use super::between::{at_call, failing};
 use super::*;
@@ -41,29 +40,6 @@ async fn publish_over(world: &World, client: Client) -> Result<()> {
 /// The journal must have what the log has.
 async fn assert_whole(world: &World) -> Result<()> {
     assert_eq!(journaled(&world.outside.reports).await?, events(&all(world, 1_000).await?)?);
-    Ok(())
-}
-
-#[tokio::test]
-async fn each_run_writes_what_is_new() -> Result<()> {
-    let world = World::open().await?;
-    let nothing = json!({ "journaledEvents": 0, "journalFiles": 0, "journalSegmentsBehind": 0, "journalMissed": 0 });
-    assert_eq!(publish(&world).await?, nothing);
-    let mut counting = Counting::of(&world).await?;
-    segment(&world, &mut counting, 3, 0).await?;
-    segment(&world, &mut counting, 2, 3).await?;
-    let written = |events: u64| {
-        let mut outcome = nothing.clone();
-        (outcome["journaledEvents"], outcome["journalFiles"]) = (events.into(), 1.into());
-        outcome
-    };
-    assert_eq!(publish(&world).await?, written(5));
-    assert_eq!(publish(&world).await?, nothing);
-    segment(&world, &mut counting, 1, 5).await?;
-    assert_eq!(publish(&world).await?, written(1));
-    // More than a month in which nothing happens.
-    world.set_clock("2026-12-28T09:00:00Z")?;
-    assert_eq!(publish(&world).await?, nothing);
     Ok(())
 }
 
@@ -106,29 +82,6 @@ async fn a_run_that_another_one_overtakes_at_any_call_ends_quietly() -> Result<(
 }
 
 #[tokio::test]
-async fn a_run_that_is_far_behind_goes_on_where_the_files_end() -> Result<()> {
-    let world = World::open().await?;
-    let (store, mut counting) = (world.store().await, Counting::of(&world).await?);
-    let mut first = None;
-    for n in 0..4 {
-        segment(&world, &mut counting, 1, n).await?;
-        publish(&world).await?;
-        first = first.or(store.log_consumer("journal").await?);
-    }
-    // Its place is lost, as after a restore of the log's table: it finds one file after the other.
-    let (first, last) = (first.context("no place")?, store.log_consumer("journal").await?);
-    assert!(store.move_log_consumer("journal", last, first).await?);
-    segment(&world, &mut counting, 1, 4).await?;
-    assert_eq!(publish(&world).await?["journalFiles"], 1);
-    assert_whole(&world).await?;
-    // Runs at the same time write each file once.
-    segment(&world, &mut counting, 1, 5).await?;
-    let (one, other) = tokio::join!(publish(&world), publish(&world));
-    assert_eq!(one?["journalFiles"].as_u64().unwrap_or(0) + other?["journalFiles"].as_u64().unwrap_or(0), 1);
-    assert_whole(&world).await
-}
-
-#[tokio::test]
 async fn the_journal_goes_on_in_the_next_epoch_also_of_a_torn_log() -> Result<()> {
     let world = World::open().await?;
     let (store, stream) = (world.store().await, world.stream().await?.arn().to_owned());
@@ -166,36 +119,6 @@ async fn what_is_before_a_hole_is_in_a_file_and_what_is_behind_it_is_not() -> Re
     let error = publish(&world).await.err().context("it goes over the hole")?;
     assert!(error.to_string().contains("LOG#3622140 / 000000000002"), "{error}");
     assert_eq!(journaled(&world.outside.reports).await?, before[..1]);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_journal_that_disagrees_with_the_log_stands_still() -> Result<()> {
-    let world = World::open().await?;
-    let (store, mut counting) = (world.store().await, Counting::of(&world).await?);
-    segment(&world, &mut counting, 1, 0).await?;
-    let next = head(&world).await?.end();
-    let end = LogPosition { number: next.number + 1, ..next };
-    // The log was restored to an earlier time, and its numbers are used again.
-    let files = &world.outside.reports;
-    let put = async |events: Vec<String>, bytes: Option<&'static str>| -> Result<()> {
-        let object = JournalObject { first: next, after: end, events };
-        let bytes = bytes.map_or_else(|| object.encode(), |bytes| Ok(bytes.into()))?;
-        files.put_opts(&JournalObject::path(next), bytes.into(), PutMode::Overwrite.into()).await?;
-        Ok(())
-    };
-    put(vec!["{}".to_owned()], None).await?;
-    publish(&world).await?;
-    segment(&world, &mut counting, 1, 1).await?;
-    for (bytes, want) in [(None, "has other events than the log"), (Some("none"), "was changed")] {
-        put(vec!["{}".to_owned()], bytes).await?;
-        let error = publish(&world).await.err().context("it goes on")?;
-        assert!(error.to_string().contains(want), "{error}");
-        assert_eq!(store.log_consumer("journal").await?, Some(next));
-    }
-    assert!(store.move_log_consumer("journal", Some(next), LogPosition { number: 9, ..next }).await?);
-    let error = publish(&world).await.err().context("it goes on")?;
-    assert!(error.to_string().contains("before the place 3622140.9.0 of the journal"), "{error}");
     Ok(())
 }
 

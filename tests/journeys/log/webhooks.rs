@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_dynamodb::Client;
 use payments_boot::Clock;
-use payments_machine::interceptor::{Fate, Interceptor, client_over};
+use payments_machine::layers::client_over;
+use payments_machine::{Fate, Layers};
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_store::{CreateEndpoint, EndpointChoice, Store, WebhookState};
@@ -104,11 +105,11 @@ impl Hooks {
         Ok(Publish::new(store, dependencies.reports, webhooks, dependencies.clock, dependencies.metrics))
     }
 
-    /// The function on tokio's time, which begins at the world's, and that clock. Its calls pass the interceptor.
-    async fn function_in_time(&self, interceptor: Interceptor) -> Result<(Publish, Clock)> {
+    /// The function on tokio's time, which begins at the world's, and that clock. Its calls pass the layers.
+    async fn function_in_time(&self, layers: Layers) -> Result<(Publish, Clock)> {
         let (world, outside) = (&self.world, &self.world.outside);
         let tables = &world.environment.tables;
-        let client = with_role(&client_over(&world.client().await, interceptor), "publish", tables)?;
+        let client = with_role(&client_over(&world.client().await, layers), "publish", tables)?;
         let (begin, origin) = (world.now().as_chrono(), tokio::time::Instant::now());
         let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();
         let clock = Clock::driven(now, |time| Box::pin(tokio::time::sleep(time)));

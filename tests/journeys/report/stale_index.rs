@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
-use aws_sdk_dynamodb::Client;
 use payments_bank::{Dependencies, Functions};
-use payments_machine::interceptor::{Answer, Next, read_whole, respond};
-use payments_machine::{Call, Interceptor};
+use payments_machine::layers::{Answer, Next, Reply, client_over};
+use payments_machine::{Call, Layers};
 use payments_store::Store;
 use payments_tests::{World, assert_has};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::settlements::{SETTLED_AT, ids_by_report, invoke, many, reported_ids, run};
 
 /// The answers to queries of `unreported`, by query.
-type Answers = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+type Answers = Arc<Mutex<BTreeMap<String, Reply>>>;
 
 /// Answers a query of `unreported` as it was answered the first time.
 async fn stale(call: Call, next: Next, answers: Answers) -> Answer {
@@ -26,11 +25,11 @@ async fn stale(call: Call, next: Next, answers: Answers) -> Answer {
     let query = format!("{} {}", input["ExpressionAttributeValues"], input["ExclusiveStartKey"]);
     let answers = || answers.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = answers().get(&query).cloned() {
-        return respond(200, known);
+        return Ok(known);
     }
-    let (status, body) = read_whole(next.send(call).await?).await?;
-    answers().insert(query, body.to_vec());
-    respond(status, body)
+    let reply = next.send(call).await?;
+    answers().insert(query, reply.clone());
+    Ok(reply)
 }
 
 /// Answers a query of `unreported` with each entry three times, as if it was on several pages.
@@ -38,25 +37,25 @@ async fn repeated(call: Call, next: Next) -> Answer {
     if call.input()["IndexName"] != "unreported" {
         return next.send(call).await;
     }
-    let (status, body) = read_whole(next.send(call).await?).await?;
-    let mut page: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if let Some(entries) = page["Items"].as_array_mut() {
+    let mut reply = next.send(call).await?;
+    reply.change(|page| {
+        let Some(entries) = page["Items"].as_array_mut() else { return false };
         *entries = entries.iter().flat_map(|entry| std::iter::repeat_n(entry.clone(), 3)).collect();
-    }
-    respond(status, page.to_string().into_bytes())
+        true
+    });
+    Ok(reply)
 }
 
 /// The functions over an index that stays as they find it.
 async fn over_a_stale_index(world: &World) -> Result<Functions> {
     let answers = Answers::default();
-    over(world, Interceptor::over(world.recorder.clone(), move |call, next| stale(call, next, Arc::clone(&answers))))
+    over(world, Layers::over(world.recorder.clone()).with_fn(move |call, next| stale(call, next, Arc::clone(&answers))))
         .await
 }
 
-async fn over(world: &World, index: Interceptor) -> Result<Functions> {
+async fn over(world: &World, index: Layers) -> Result<Functions> {
     let dependencies = world.dependencies_over(&world.recorder).await;
-    let config = world.client().await.config().to_builder().http_client(index).build();
-    let store = Store::new(Client::from_conf(config), world.environment.tables.clone());
+    let store = Store::new(client_over(&world.client().await, index), world.environment.tables.clone());
     world.functions_in(&Dependencies { store, ..dependencies })
 }
 
@@ -97,7 +96,7 @@ async fn late_index_entries_are_in_a_later_report() -> Result<()> {
 async fn an_entry_that_the_index_shows_three_times_is_reported_once() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, SETTLED_AT, 300, 0).await?;
-    let repeating = over(&world, Interceptor::over(world.recorder.clone(), repeated)).await?;
+    let repeating = over(&world, Layers::over(world.recorder.clone()).with_fn(repeated)).await?;
     let run = invoke(&repeating, "first").await?;
     assert_has(&run, &json!({ "reported": 300, "skipped": 600 }));
     assert_eq!(reported_ids(&world).await?, all);

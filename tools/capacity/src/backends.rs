@@ -1,35 +1,42 @@
 //! What each write of a payment costs, and whom: measured on an engine behind the throttle.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_smithy_http_client::Builder;
+use chrono::{DateTime, TimeDelta};
 use payments_boot::dynamodb_at;
-use payments_machine::Engine;
+use payments_machine::layers::fault::Fault;
+use payments_machine::layers::throttle::{Charge, Limits, Place, Throttle, throttled};
 use payments_machine::payload::DataKind;
+use payments_machine::{Engine, Fate, Layers, Time};
 use payments_model::ShardCount;
 use tokio::runtime::Runtime;
 
-use crate::buckets::{Buckets, Name, Placement, UnitKind};
 use crate::day::{Costs, PlaceCost};
 use crate::design::{Design, Tables};
 use crate::life::{ACCOUNTS, DAY, Data, Payment, Write, payment_id};
-use crate::throttle::{Charge, Throttle};
+use crate::stacks::NEW;
 
 /// The payments of the feed.
 pub(crate) const PAYMENTS: u32 = 1_000_000;
 
-/// The payments of this project's design, and where its keys are.
+/// What a partition of DynamoDB accepts.
+const LIMITS: Limits = Limits { writes: 1_000, reads: Some(3_000), is_exact: true };
+
+/// The payments of this project's design, and where its keys are: by the hash of a seed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scenario {
-    pub(crate) placement: Placement,
+    pub(crate) seed: u64,
     /// What the data looks like. The payments are as large as permitted.
     pub(crate) kind: DataKind,
 }
 
-/// What nothing compresses, and the kindest placement.
-pub(crate) const OURS: Scenario = Scenario { placement: Placement::Apart, kind: DataKind::Incompressible };
+/// What nothing compresses.
+pub(crate) const OURS: Scenario = Scenario { seed: 0, kind: DataKind::Incompressible };
 
 /// The shards of the tables that are measured.
 const SHARDS: &str = "10";
@@ -55,54 +62,71 @@ impl Scenario {
     }
 }
 
+/// A place and the number of its partition.
+pub(crate) type Partition = (String, usize);
+
+type Refused = Arc<Mutex<Option<Partition>>>;
+
 /// An engine behind the throttle.
 pub(crate) struct Throttled {
     runtime: Runtime,
     tables: Tables,
     throttle: Throttle,
+    time: Time,
     data: Data,
-    /// The buckets that throttled something. Their places are their numbers.
-    pub(crate) empty: Vec<Name>,
+    /// The place and partition that refused the last call.
+    refused_by: Refused,
     _engine: Engine,
 }
 
 impl Throttled {
     pub(crate) fn open(scenario: &Scenario) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let throttle = Throttle::new(Design::Ours.indexes(), Buckets::new(scenario.placement));
+        let (time, refused_by) = (Time::at(DateTime::UNIX_EPOCH), Refused::default());
+        let places = Design::Ours.indexes().into_iter().flat_map(|(table, indexes)| {
+            let of_indexes = indexes.into_iter().map(|index| format!("{table}/{}", index.name)).collect::<Vec<_>>();
+            std::iter::once(table).chain(of_indexes)
+        });
+        let places = places.map(|name| Place::new(&name, NEW, 0, Vec::new()));
+        let throttle = Throttle::new(scenario.seed, LIMITS, &time.clock(), places);
+        let (decides, noted) = (throttle.clone(), Arc::clone(&refused_by));
+        let fault = Fault::new(move |call| {
+            let is_write = call.operation != "GetItem" && call.operation != "BatchGetItem" && call.operation != "Query";
+            let by = decides.refusing(call.input(), is_write).into_iter().next();
+            let fate = by.as_ref().map_or(Fate::Pass, |_| throttled(call));
+            *noted.lock().unwrap_or_else(PoisonError::into_inner) = by;
+            fate
+        });
         let (engine, tables) = runtime.block_on(async {
             let engine = Engine::start(0, None).await?;
             let client = dynamodb_at(&engine.url(), "local");
-            let config = client.config().to_builder().http_client(throttle.interceptor());
+            let layers = Layers::over(Builder::new().build_http()).with(fault).with(throttle.clone());
+            let config = client.config().to_builder().http_client(layers);
             // A throttled write waits for a later second of the simulation instead.
             let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
             anyhow::Ok((engine, Design::Ours.create(client).await?))
         })?;
         let data = largest_data(Design::Ours, scenario.kind)?;
-        Ok(Self { runtime, tables, throttle, data, empty: Vec::new(), _engine: engine })
+        Ok(Self { runtime, tables, throttle, time, data, refused_by, _engine: engine })
     }
 }
 
 impl Throttled {
-    /// Tries a write without the read before it. Returns the bucket that throttles it.
-    pub(crate) fn try_write(&mut self, payment: u32, write: Write, second: u64) -> Result<Option<usize>> {
-        self.throttle.set_second(second);
+    /// Tries a write without the read before it. Returns the partition that throttles it.
+    pub(crate) fn try_write(&mut self, payment: u32, write: Write, second: i64) -> Result<Option<Partition>> {
+        self.set_second(second);
         let payment = payment_of(payment, self.data)?;
         let done = self.runtime.block_on(self.tables.write(&payment, write));
-        self.rejection(done)
-    }
-
-    /// Returns the bucket that throttled a call, or the call's own error.
-    fn rejection(&mut self, done: Result<()>) -> Result<Option<usize>> {
-        let Some(name) = self.throttle.take_rejection() else { return done.map(|()| None) };
+        let refused_by = self.refused_by.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(partition) = refused_by else { return done.map(|()| None) };
         let error = done.err().context("a throttled call succeeded")?;
         let shown = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ").to_lowercase();
         ensure!(shown.contains("throttl"), "throttled, but the error is: {shown}");
-        let known = self.empty.iter().position(|known| *known == name);
-        Ok(Some(known.unwrap_or_else(|| {
-            self.empty.push(name);
-            self.empty.len() - 1
-        })))
+        Ok(Some(partition))
+    }
+
+    fn set_second(&self, second: i64) {
+        self.time.set(DateTime::UNIX_EPOCH + TimeDelta::seconds(second));
     }
 }
 
@@ -121,13 +145,13 @@ enum KeyKind {
 pub(crate) struct Cost {
     place: String,
     key: KeyKind,
-    kind: UnitKind,
-    half_units: u64,
+    is_write: bool,
+    units: u64,
 }
 
 impl Cost {
     fn of(charge: Charge, payment: &Payment, shards: ShardCount) -> Result<Self> {
-        let Charge { place, key, kind, half_units } = charge;
+        let Charge { place, key, units, is_write } = charge;
         let details = &payment.details;
         let key = if key.contains(&details.payment_id.to_string()) {
             KeyKind::Payment
@@ -140,7 +164,7 @@ impl Cost {
             ensure!(key == details.payment_id.shard(shards).get().to_string(), "the key {key} of {place} is unknown");
             KeyKind::Shard
         };
-        Ok(Self { place, key, kind, half_units })
+        Ok(Self { place, key, is_write, units })
     }
 }
 
@@ -153,9 +177,8 @@ fn payment_of(n: u32, data: Data) -> Result<Payment> {
 pub(crate) fn write_units(scenario: &Scenario, writes: &[Write]) -> Result<Costs> {
     let of_write = |costs: Vec<Cost>| -> Result<Vec<PlaceCost>> {
         let mut units = Vec::new();
-        for Cost { place, key, half_units, .. } in costs.into_iter().filter(|cost| cost.kind == UnitKind::Write) {
-            ensure!(half_units.is_multiple_of(2), "half a write unit in {place}");
-            units.push(PlaceCost { place, by_shard: key == KeyKind::Shard, units: i64::try_from(half_units / 2)? });
+        for Cost { place, key, units: of_place, .. } in costs.into_iter().filter(|cost| cost.is_write) {
+            units.push(PlaceCost { place, by_shard: key == KeyKind::Shard, units: i64::try_from(of_place)? });
         }
         Ok(units)
     };
@@ -166,8 +189,8 @@ pub(crate) fn write_units(scenario: &Scenario, writes: &[Write]) -> Result<Costs
 pub(crate) fn units_of_an_account(scenario: &Scenario, writes: &[Write]) -> Result<u64> {
     let mut units: BTreeMap<String, u64> = BTreeMap::new();
     for cost in measure_all(scenario, writes)?.into_iter().flatten() {
-        if (cost.key, cost.kind) == (KeyKind::Account, UnitKind::Write) {
-            *units.entry(cost.place).or_default() += cost.half_units / 2;
+        if cost.key == KeyKind::Account && cost.is_write {
+            *units.entry(cost.place).or_default() += cost.units;
         }
     }
     units.into_values().max().context("nothing is written to an account's key")
@@ -175,15 +198,14 @@ pub(crate) fn units_of_an_account(scenario: &Scenario, writes: &[Write]) -> Resu
 
 /// Measures the charges of writes, with a sample of a scenario's payments on an engine.
 fn measure_all(scenario: &Scenario, writes: &[Write]) -> Result<Vec<Vec<Cost>>> {
-    let Throttled { runtime, tables, throttle, data, .. } =
-        &Throttled::open(&Scenario { placement: Placement::Apart, ..*scenario })?;
+    let throttled = &Throttled::open(scenario)?;
+    let Throttled { runtime, tables, throttle, data, .. } = throttled;
     let (shards, mut measured) = (SHARDS.parse()?, None::<Vec<Vec<Cost>>>);
     // Far apart, so that shards and accounts differ.
     for (second, n) in (0..PAYMENTS).step_by(83_333).enumerate() {
-        throttle.set_second(u64::try_from(second)?);
+        throttled.set_second(i64::try_from(second)?);
         let payment = payment_of(n, *data)?;
         let cost = |&write| -> Result<Vec<Cost>> {
-            drop(throttle.take_charges());
             runtime.block_on(tables.read_and_write(&payment, write))?;
             throttle.take_charges().into_iter().map(|charge| Cost::of(charge, &payment, shards)).collect()
         };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use payments_boot::dynamodb_at;
-use payments_machine::interceptor::client_over;
+use payments_machine::layers::client_over;
 use payments_machine::payload::DataKind;
 use payments_machine::{Engine, Recorder};
 use payments_model::Reference;

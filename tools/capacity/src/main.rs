@@ -2,7 +2,6 @@
 
 mod agreement;
 mod backends;
-mod buckets;
 mod capacity_use;
 mod creates;
 mod day;
@@ -18,6 +17,5 @@ mod results;
 mod second;
 mod stacks;
 mod sweeps;
-mod throttle;
 
-use payments_capacity as placement;
+use payments_machine::layers::throttle::placement;

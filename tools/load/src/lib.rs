@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use payments_machine::Recorder;
-use payments_machine::recorder::write_units;
+use payments_machine::layers::record::write_units;
 
 pub use payments_machine::progress::Progress;
 pub use settings::{Settings, Size};

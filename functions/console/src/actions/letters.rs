@@ -50,7 +50,7 @@ impl Console {
             p {
                 "Remove the cause first, and look at a sample. All messages move back, perhaps also those that arrive during the move. Each is then "
                 "processed again: a repeat changes nothing, and a message that fails again returns here. They can be weeks old. "
-                "A pause does not stop a move; the runbook does, under Move dead letters back."
+                "A pause does not stop a move; docs/operations.md, Move dead letters back, says what does."
             }
         };
         Ok(Preview { shown, button: Some("Move all back".to_owned()) })

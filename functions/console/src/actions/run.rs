@@ -145,7 +145,7 @@ impl Console {
         }
         let shown = match run {
             Run::Sweep => html! {
-                p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See the runbook, under PaymentsOverdue." }
+                p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See docs/alarms.md, PaymentsOverdue." }
                 p class="warn" { (BY_HAND) }
                 (late_table(&self.late(Status::Scheduled, LATE_SHOWN).await?, "The payment that has been due for the longest time"))
             },
@@ -255,7 +255,7 @@ impl Console {
                 "Payments in this calendar's currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
                 code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event. Nothing takes it back."
             }
-            p { "How many of them move is not known here. Count them first: see the runbook, under A holiday is announced." }
+            p { "How many of them move is not known here. Count them first: see docs/operations.md, A holiday is announced." }
             dl {
                 (fact("Closed dates", &html! { (dates.len()) ", from " (first) " to " (last) }))
                 @for date in dates.iter().filter(|date| scheduled(date) != 0) {

@@ -127,7 +127,7 @@ fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>) -> Markup {
     html! {
         @if findings.is_empty() { p { "None. This does not say that a recount ran: see the log of recount, and the alarms RecountStopped and RecountUnfinished." } } @else {
             div class="scroll" tabindex="0" { table {
-                caption { "Dates whose counters differed from a recount. See the runbook, under CountsDrifted." }
+                caption { "Dates whose counters differed from a recount. See docs/alarms.md, CountsDrifted." }
                 thead { tr { th scope="col" { "Date" } th scope="col" { "First found" } th scope="col" { "Recounted" } } }
                 tbody { @for (date, finding) in findings { (finding_row(*date, finding)) } }
             } }

@@ -40,7 +40,7 @@ impl Console {
             [one] => Ok(self.shown(*one, None).await?.unwrap_or_else(|| form(true))),
             several => Ok(html! {
                 (heading("Several payments"))
-                p class="warn" { "The transaction service gave this id to more than one payment; two are shown. See the runbook, under SharedTransactionIds." }
+                p class="warn" { "The transaction service gave this id to more than one payment; two are shown. See docs/alarms.md, SharedTransactionIds." }
                 ul { @for id in several { li { (payment_link(*id)) } } }
             }),
         }

@@ -83,7 +83,7 @@ fn page(found: &Found) -> Markup {
         @if let Err(why) = chain { p class="warn" { (why) "." } }
         @match first {
             Some(first) => (versions(first, chain.as_deref().unwrap_or_default())),
-            None => p class="warn" { "Its first details are missing or cannot be read, so it is not sent. See the runbook, under DispatchFailuresAlarm." }
+            None => p class="warn" { "Its first details are missing or cannot be read, so it is not sent. See docs/alarms.md, DispatchFailuresAlarm." }
         }
         @if let Some(details) = in_force { (data(details)) }
     }

@@ -32,8 +32,8 @@ impl Console {
                     tbody { @for (queue, state) in BankQueue::ALL.into_iter().zip(states) { (row(queue, known(queue, state).as_ref())) } }
                 } }
                 p class="quiet" {
-                    "In flight: received, and neither deleted nor visible again; the other messages are in the first column. For dead letters see the "
-                    "runbook, under RequestDeadLettersAlarm, ResultDeadLettersAlarm and DispatchFailuresAlarm."
+                    "In flight: received, and neither deleted nor visible again; the other messages are in the first column. For dead letters see "
+                    "docs/alarms.md, RequestDeadLettersAlarm, ResultDeadLettersAlarm and DispatchFailuresAlarm."
                 }
             }
         })

@@ -42,7 +42,7 @@ impl Console {
                 h2 { "Due and not claimed yet" }
                 (late_table(&scheduled, "The sweep claims these. More than a few minutes late means that it does not keep up, is paused, or fails."))
                 h2 { "Sent, and not settled yet" }
-                (late_table(&pending, "These were sent to the transaction service and wait for its result. Redrives send them again after 1, 3, 7, … hours. If many are hours late, see the runbook, under RequestsWaiting, ResultsWaiting and PaymentsStuckPending."))
+                (late_table(&pending, "These were sent to the transaction service and wait for its result. Redrives send them again after 1, 3, 7, … hours. If many are hours late, see docs/alarms.md, RequestsWaiting, ResultsWaiting and PaymentsStuckPending."))
             }
         })
     }

@@ -82,7 +82,7 @@ struct Arguments {
           conflicts_with_all = ["seed", "seeds", "drawn_from", "every_kind", "shrink", "healthy", "without", "outage", "json"])]
     find_weaknesses: Option<PathBuf>,
 
-    /// Let something break on the second day, until an operator ends it as the runbook says. Several outages begin three
+    /// Let something break on the second day, until an operator ends it as docs/alarms.md says. Several outages begin three
     /// hours apart. Random faults would hide what an outage does, so it needs --healthy.
     #[arg(long, value_delimiter = ',', requires = "healthy")]
     outage: Vec<Outage>,

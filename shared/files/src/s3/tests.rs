@@ -67,6 +67,20 @@ fn whole_bucket(url: &str) -> Arc<AmazonS3> {
     Arc::new(bounded(builder).unwrap())
 }
 
+/// A folder, and its files.
+fn folder() -> (tempfile::TempDir, crate::LinkedFiles) {
+    let folder = tempfile::tempdir().unwrap();
+    let storage: Storage = format!("file://{}", folder.path().display()).parse().unwrap();
+    let files = storage.open_with_links("REPORTS_URL", &Lookup::new(&|_| None)).unwrap();
+    (folder, files)
+}
+
+/// The paths below `reports` that follow `reports/a`, two at most.
+async fn two_after_a(files: &crate::LinkedFiles) -> Vec<String> {
+    let listed = files.list("reports", "reports/a", 2).await.unwrap();
+    listed.into_iter().map(|file| file.location.to_string()).collect()
+}
+
 fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
     request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
@@ -74,14 +88,15 @@ fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
 const THERE_ALREADY: Answer = ("412 Precondition Failed", "", "<Error><Code>PreconditionFailed</Code></Error>");
 const UNAVAILABLE: Answer = ("503 Slow Down", "", "<Error><Code>SlowDown</Code></Error>");
 
-/// A report is one conditional put, and never an upload in parts, which S3 would complete over a file that is there.
+/// What is final is one conditional put, and never an upload in parts, which S3 would complete over a file that is there.
 #[tokio::test]
-async fn a_report_never_overwrites_and_takes_one_request() {
+async fn what_is_final_never_overwrites_and_takes_one_request() {
     let put = ("200 OK", "etag: \"v1\"\r\n", "");
     for (answer, is_there) in [(put, false), (THERE_ALREADY, true)] {
         let (url, asked) = serve(vec![answer]).await;
         let done = bucket(&url).put_opts(&Path::from("reports/1"), "abcdef".into(), PutMode::Create.into()).await;
         assert_eq!(matches!(done, Err(Error::AlreadyExists { .. })), is_there, "{done:?}");
+        assert_eq!(done.is_ok(), !is_there, "{done:?}");
         let asked = asked.lock().unwrap();
         assert_eq!(asked.len(), 1, "{asked:?}");
         assert!(asked[0].starts_with("PUT /reports/billing/reports/1 "), "{}", asked[0]);
@@ -126,24 +141,17 @@ async fn an_address_names_the_file_and_is_signed_for_a_minute() {
         assert!(query.contains(part), "{part}: {query}");
     }
     assert!(query.contains("X-Amz-Credential=ASIAEXAMPLE%2F") && !query.contains("secret"), "{query}");
-    let folder = tempfile::tempdir().unwrap();
-    let storage: Storage = format!("file://{}", folder.path().display()).parse().unwrap();
-    let none = |_: &str| None;
-    let files = storage.open_with_links("REPORTS_URL", &Lookup::new(&none)).unwrap();
+    let (_folder, files) = folder();
     assert!(files.link(path, Duration::from_secs(60)).await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn files_are_listed_in_the_order_of_their_paths() {
-    let folder = tempfile::tempdir().unwrap();
-    let storage: Storage = format!("file://{}", folder.path().display()).parse().unwrap();
-    let none = |_: &str| None;
-    let files = storage.open_with_links("REPORTS_URL", &Lookup::new(&none)).unwrap();
+    let (_folder, files) = folder();
     for path in ["reports/c", "reports/a", "reports/d", "reports/b", "journal/b", "reports-old/b"] {
         files.store().put(&Path::from(path), "1".into()).await.unwrap();
     }
-    let listed = files.list("reports", "reports/a", 2).await.unwrap();
-    assert_eq!(listed.iter().map(|file| file.location.as_ref()).collect::<Vec<_>>(), ["reports/b", "reports/c"]);
+    assert_eq!(two_after_a(&files).await, ["reports/b", "reports/c"]);
     let content = |name: &str| {
         format!(
             "<Contents><Key>billing/reports/{name}</Key><Size>1</Size><LastModified>2026-11-20T09:00:00.000Z</LastModified></Contents>"
@@ -156,27 +164,12 @@ async fn files_are_listed_in_the_order_of_their_paths() {
     );
     let (url, asked) = serve(vec![("200 OK", "", page.leak())]).await;
     let files = crate::LinkedFiles::of_bucket(whole_bucket(&url), Path::from("billing"));
-    let listed = files.list("reports", "reports/a", 2).await.unwrap();
-    assert_eq!(listed.iter().map(|file| file.location.as_ref()).collect::<Vec<_>>(), ["reports/b", "reports/c"]);
+    assert_eq!(two_after_a(&files).await, ["reports/b", "reports/c"]);
     let asked = asked.lock().unwrap();
     // One call, although there are more files; and with the prefix that the console's role may list.
     assert_eq!(asked.len(), 1);
     for part in ["list-type=2", "prefix=billing%2Freports%2F", "start-after=billing%2Freports%2Fa"] {
         assert!(asked[0].contains(part), "{part}: {}", asked[0]);
-    }
-}
-
-#[tokio::test]
-async fn a_file_that_is_put_only_if_it_is_new_says_so() {
-    let put = ("200 OK", "etag: \"v1\"\r\n", "");
-    for (answer, is_there) in [(put, false), (THERE_ALREADY, true)] {
-        let (url, asked) = serve(vec![answer]).await;
-        let files = bucket(&url);
-        let done = files.put_opts(&Path::from("journal/1/1"), "abc".into(), PutMode::Create.into()).await;
-        assert_eq!(matches!(done, Err(Error::AlreadyExists { .. })), is_there, "{done:?}");
-        assert_eq!(done.is_ok(), !is_there, "{done:?}");
-        let asked = asked.lock().unwrap();
-        assert_eq!(header(&asked[0], "if-none-match"), Some("*"), "{}", asked[0]);
     }
 }
 

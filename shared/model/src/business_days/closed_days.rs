@@ -8,6 +8,17 @@ use crate::calendar::instant::{BusinessDate, UtcSecond};
 use crate::calendar::zone::BusinessZone;
 
 /// The closed dates of a payment rail.
+///
+/// ```
+/// # use payments_model::business_days::calendars;
+/// let t2 = calendars()?.iter().find(|calendar| calendar.id() == "T2").ok_or("no T2")?;
+///
+/// // Good Friday of 2027. Weekends are closed in every calendar.
+/// assert!(t2.is_closed("2027-03-26".parse()?));
+/// assert!(t2.is_closed("2027-03-27".parse()?));
+/// assert_eq!(t2.open_from("2027-03-26".parse()?), Some("2027-03-30".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
     pub(super) id: &'static str,

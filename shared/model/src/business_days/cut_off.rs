@@ -9,6 +9,14 @@ use chrono::NaiveTime;
 const CUT_OFF_HOURS: std::ops::RangeInclusive<&str> = "04:00"..="23:59";
 
 /// A time of the day after which a calendar takes no more payments of a date: hours and minutes from 04:00 to 23:59.
+///
+/// ```
+/// # use payments_model::business_days::CutOff;
+/// assert!("17:30".parse::<CutOff>().is_ok());
+///
+/// // Clocks change before 04:00, so a cut-off of 02:30 would not exist on some days.
+/// assert!("02:30".parse::<CutOff>().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CutOff(NaiveTime);
 

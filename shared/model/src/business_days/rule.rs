@@ -4,6 +4,23 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What happens to a payment whose date is closed, or whose cut-off has passed.
+///
+/// ```
+/// # use payments_model::*;
+/// # use payments_model::business_days::{CurrencyCalendars, CutOffs};
+/// let euros: CurrencyCalendars = "EUR=T2".parse()?;
+/// let zone = "Europe/Berlin".parse()?;
+/// let days = BusinessDays::new(zone, euros, CutOffs::default(), DateRule::None, chrono::TimeDelta::zero())?;
+/// let (now, eur) = ("2026-11-20T09:00:00Z".parse()?, "EUR".parse()?);
+///
+/// // 1 May 2027 is a Saturday.
+/// let due = |rule| days.due("2027-05-01".parse().unwrap(), eur, Some(rule), now);
+/// assert_eq!(due(DateRule::None).unwrap().date.to_string(), "2027-05-01");
+/// assert_eq!(due(DateRule::Following).unwrap().date.to_string(), "2027-05-03");
+/// assert_eq!(due(DateRule::Preceding).unwrap().date.to_string(), "2027-04-30");
+/// assert!(due(DateRule::Refuse).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DateRule {
     /// Nothing: it is due on that date.

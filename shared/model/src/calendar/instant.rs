@@ -16,6 +16,16 @@ const DIGITS: [usize; 7] = [0, 2, 5, 8, 11, 14, 17];
 /// and last instant exist in every time zone.
 ///
 /// Encoded in 20 characters (`2026-12-01T09:30:00Z`), whose order is the order of time.
+///
+/// ```
+/// # use payments_model::UtcSecond;
+/// let (morning, noon) = ("2026-12-01T09:30:00Z", "2026-12-01T12:00:00Z");
+/// assert!(morning < noon && morning.parse::<UtcSecond>()? < noon.parse()?);
+///
+/// // Each instant has one spelling.
+/// assert!("2026-12-01T09:30:00+00:00".parse::<UtcSecond>().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcSecond(pub(super) DateTime<Utc>);
 

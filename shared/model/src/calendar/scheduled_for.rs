@@ -11,6 +11,20 @@ use crate::calendar::zone::BusinessZone;
 
 /// When a client wants a payment: on a business date or at an instant. Displayed as received, but an offset of zero
 /// as `Z`, and without a fraction of zeros.
+///
+/// ```
+/// # use payments_model::*;
+/// let london: BusinessZone = "Europe/London".parse()?;
+///
+/// // A date is due at its first instant by the bank's clocks, which in summer is the evening before by UTC.
+/// let (at, date) = "2026-07-01".parse::<ScheduledFor>()?.due(london);
+/// assert_eq!((at.to_string(), date.to_string()), ("2026-06-30T23:00:00Z".to_owned(), "2026-07-01".to_owned()));
+///
+/// // An instant keeps its offset.
+/// let instant: ScheduledFor = "2026-07-01T09:30:00+05:30".parse()?;
+/// assert_eq!(instant.to_string(), "2026-07-01T09:30:00+05:30");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduledFor {
     /// The first instant of that business day.

@@ -32,6 +32,15 @@ enum First {
 }
 
 /// The bank's time zone (`BUSINESS_TIME_ZONE`). It never changes in a stack's life.
+///
+/// ```
+/// # use payments_model::*;
+/// // Clocks skip midnight here in September, so the day begins an hour late.
+/// let santiago: BusinessZone = "America/Santiago".parse()?;
+/// let start = santiago.start_of("2026-09-06".parse()?);
+/// assert_eq!(santiago.clock_face(start), (1, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusinessZone(&'static Zone);
 

@@ -69,6 +69,19 @@ impl FromStr for IdempotencyKey {
 
 /// A payment's id: the version 5 UUID of its account and idempotency key. So a retry has the id of
 /// the first try.
+///
+/// ```
+/// # use payments_model::*;
+/// let (tenant, landlord): (AccountId, AccountId) = ("tenant".parse()?, "landlord".parse()?);
+/// let key: IdempotencyKey = "rent-2026-12".parse()?;
+///
+/// // A retry finds the payment of the first try.
+/// assert_eq!(PaymentId::derive(&tenant, &key), PaymentId::derive(&tenant, &key));
+///
+/// // A key belongs to its account.
+/// assert_ne!(PaymentId::derive(&tenant, &key), PaymentId::derive(&landlord, &key));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId(Uuid);
 

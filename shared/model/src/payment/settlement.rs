@@ -90,6 +90,16 @@ impl FromStr for FailureCode {
 }
 
 /// Why a payment failed: a code, and the transaction service's words, in at most [`MAX_FAILURE_REASON_BYTES`] bytes.
+///
+/// ```
+/// # use payments_model::Failure;
+/// let listed = Failure::new(Some("AM04"), "insufficient funds");
+/// assert_eq!((listed.code().as_str(), listed.reason()), ("AM04", "insufficient funds"));
+///
+/// // A code that ISO 20022 does not list goes before the reason.
+/// let other = Failure::new(Some("LIMIT-1"), "the limit of the day is reached");
+/// assert_eq!((other.code().as_str(), other.reason()), ("NARR", "LIMIT-1: the limit of the day is reached"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     code: FailureCode,

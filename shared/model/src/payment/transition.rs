@@ -209,6 +209,25 @@ fn decide(state: &State, event: &Event) -> Result<State, Decision> {
 pub(crate) const FIRST_VERSION: u32 = 1;
 
 /// One permitted step of a payment's life. [`Transition::new`] is the only way to make one.
+///
+/// ```
+/// # use payments_model::*;
+/// # let now = "2026-12-01T00:00:00Z".parse()?;
+/// let claim = Transition::new(&State::Scheduled, 1, &Event::Sweep, now, Actor::sweep())?;
+/// assert_eq!((claim.from(), claim.to()), (Status::Scheduled, &State::Pending));
+///
+/// // A claimed payment can no longer be cancelled.
+/// let cancel = Transition::new(claim.to(), 2, &Event::Cancel, now, Actor::client("app"));
+/// assert_eq!(cancel, Err(Decision::TooLate));
+///
+/// // A repeated settlement result changes nothing, and another one is a conflict.
+/// let settle = |id: &str| Event::Settle(Settlement::Processed(id.parse().unwrap()));
+/// let processed = Transition::new(claim.to(), 2, &settle("TX-1"), now, Actor::transaction_service())?;
+/// let again = |event| Transition::new(processed.to(), 3, &event, now, Actor::transaction_service());
+/// assert_eq!(again(settle("TX-1")), Err(Decision::Already));
+/// assert_eq!(again(settle("TX-2")), Err(Decision::Conflict));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
     from: Status,

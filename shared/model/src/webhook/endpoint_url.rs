@@ -29,6 +29,15 @@ const PRIVATE_ENDS: [&str; 17] = [
 /// The URL of a webhook endpoint: `https`, the name of a public host, and port 443.
 ///
 /// The name cannot be an IP address in any notation. What the name resolves to is checked at each connection.
+///
+/// ```
+/// # use payments_model::webhook::EndpointUrl;
+/// assert!("https://hooks.bank-client.com/payments".parse::<EndpointUrl>().is_ok());
+///
+/// // Plain HTTP is rejected, and so is an address in any notation: this one is 127.0.0.1.
+/// assert!("http://hooks.bank-client.com/".parse::<EndpointUrl>().is_err());
+/// assert!("https://0x7f.1/".parse::<EndpointUrl>().is_err());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EndpointUrl {
     text: String,

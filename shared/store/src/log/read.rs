@@ -138,7 +138,7 @@ impl Store {
             return Err(StoreError::unreadable(
                 &self.tables.log,
                 missing,
-                "the log has a hole here; see docs/runbook.md, ApiErrors",
+                "the log has a hole here; see docs/alarms.md, ApiErrors",
             ));
         }
         let events = segment::events_of(item).map_err(|fault| unreadable(&fault.to_string()))?;
@@ -177,7 +177,7 @@ impl Store {
             return Err(StoreError::unreadable(
                 &self.tables.log,
                 missing,
-                "the log has a hole here; see docs/runbook.md, ApiErrors",
+                "the log has a hole here; see docs/alarms.md, ApiErrors",
             ));
         }
         Ok(items)

@@ -121,9 +121,11 @@ impl Store {
         }
         let (condition, names, values) = equations(&found, " AND ");
         let head = decode_head(history, found)?;
+        // Test: different_heads_in_both_tables_are_both_kept
         if head != stored.head {
             return Ok(Archived::Different(Box::new(head)));
         }
+        // Test: a_run_replaces_the_copy_of_an_earlier_one_if_an_unknown_attribute_has_changed_since
         let put = self
             .client
             .put_item()
@@ -159,6 +161,7 @@ impl Store {
             .await;
         Ok(match conditional("DeleteItem", delete)? {
             Ok(removed) => match removed.attributes.filter(|item| *item != stored.item) {
+                // Test: an_attribute_that_is_added_or_changed_meanwhile_is_archived_too
                 Some(item) => Removed::Grown(Box::new(StoredHead { head: stored.head.clone(), item })),
                 None => Removed::Done,
             },

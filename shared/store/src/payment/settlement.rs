@@ -60,6 +60,7 @@ impl Store {
         })?;
         Ok(match self.put_if_absent(history, item_of(&settled)).await? {
             None => Decided::Now(settled),
+            // Test: a_result_that_comes_again_completes_it_as_it_was_decided
             Some(found) => Decided::Before(StoredHead::read(history, found)?),
         })
     }

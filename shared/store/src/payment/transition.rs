@@ -49,6 +49,7 @@ impl Store {
             .update_item()
             .table_name(&self.tables.payments)
             .set_key(Some(head_key(key)))
+            // Test: a_cancel_against_a_sweep
             .condition_expression("#status = :from AND version = :fromVersion AND due = :fromDue")
             .update_expression(expression)
             .set_expression_attribute_names(Some(names.collect()))

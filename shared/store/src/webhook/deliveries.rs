@@ -44,6 +44,7 @@ impl Store {
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
             .condition_expression(
+                // Test: two_runs_never_deliver_the_same_event_and_skip_none
                 "attribute_exists(pk) AND (attribute_not_exists(leaseUntil) OR leaseUntil <= :now) \
                  AND (attribute_exists(testAt) OR (attribute_not_exists(disabledAt) \
                  AND (attribute_not_exists(nextTryAt) OR nextTryAt <= :now)))",
@@ -96,6 +97,7 @@ impl Store {
             .update_item()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
+            // Test: a_replay_is_not_undone_by_a_run_that_delivers
             .condition_expression("lease = :lease AND #from = :from")
             .update_expression(expression)
             .set_expression_attribute_names(Some(names))

@@ -104,7 +104,7 @@ async fn a_report_that_was_committed_and_never_published_does_not_count() -> Res
     bank.go_on(&["c"]).await
 }
 
-/// The long-term table and the reports know how payments ended. They know nothing of the rest, which is in the runbook.
+/// The long-term table and the reports know how payments ended. They know nothing of the rest, which is in docs/restore.md.
 #[tokio::test]
 async fn without_any_log_what_the_long_term_table_knows_is_there() -> Result<()> {
     let bank = Bank::new().await?;

@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use payments_machine::interceptor::Call;
+use payments_machine::Call;
 use payments_store::WebhookCommit;
 use payments_tests::LogLines;
 use publish::WebhookOutcome;
@@ -28,7 +28,7 @@ const SLOW_READ: Duration = Duration::from_millis(1_900);
 
 /// Runs the function, whose calls wait for so long.
 async fn run_over(hooks: &Hooks, wait: impl Fn(&Call) -> Duration + Send + Sync + 'static) -> Result<WebhookOutcome> {
-    let interceptor = Interceptor::over(hooks.world.recorder.clone(), move |call, next| {
+    let layers = Layers::over(hooks.world.recorder.clone()).with_fn(move |call, next| {
         let time = wait(&call);
         async move {
             if !time.is_zero() {
@@ -37,7 +37,7 @@ async fn run_over(hooks: &Hooks, wait: impl Fn(&Call) -> Duration + Send + Sync 
             next.send(call).await
         }
     });
-    let (function, clock) = hooks.function_in_time(interceptor).await?;
+    let (function, clock) = hooks.function_in_time(layers).await?;
     let deadline = u64::try_from((clock.instant() + TIMEOUT).timestamp_millis())?;
     let request = serde_json::from_value(json!({ "Records": [] }))?;
     let run = function.handle(lambda_runtime::LambdaEvent::new(request, context(deadline))).await;

@@ -62,12 +62,12 @@ async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
 
 /// Lets the function deliver what the only endpoint lacks, run after run. Returns how long it takes.
 async fn deliver(hooks: &Hooks, port: u16, wanted: usize) -> Result<Duration> {
-    let interceptor = Interceptor::over(hooks.world.recorder.clone(), |call, next| async move {
+    let layers = Layers::over(hooks.world.recorder.clone()).with_fn(|call, next| async move {
         sleep(CALL).await;
         next.send(call).await
     });
     let origin = Instant::now();
-    let (function, clock) = hooks.function_in_time(interceptor).await?;
+    let (function, clock) = hooks.function_in_time(layers).await?;
     for _ in 0..10 {
         // It was woken by a segment.
         let request = serde_json::from_value(json!({ "Records": [] }))?;

@@ -2,7 +2,8 @@
 
 use futures::future::try_join_all;
 use http::Method;
-use payments_machine::interceptor::{Interceptor, client_over};
+use payments_machine::Layers;
+use payments_machine::layers::client_over;
 use payments_store::MAX_ENDPOINTS;
 use payments_tests::Reply;
 
@@ -18,11 +19,11 @@ fn put(id: &str) -> Ask {
 
 /// Sends requests at once: each lets the others go on before each of its calls.
 async fn at_once(world: &World, asks: impl IntoIterator<Item = Ask>) -> Result<Vec<Reply>> {
-    let interceptor = Interceptor::over(world.recorder.clone(), |call, next| async move {
+    let layers = Layers::over(world.recorder.clone()).with_fn(|call, next| async move {
         yield_now().await;
         next.send(call).await
     });
-    let functions = world.functions_in(&world.dependencies(client_over(&world.client().await, interceptor)))?;
+    let functions = world.functions_in(&world.dependencies(client_over(&world.client().await, layers)))?;
     let sent = asks.into_iter().enumerate().map(|(n, ask)| {
         let (functions, id) = (&functions, format!("request-{n}"));
         async move { world.send_named(functions, &id, ask).await }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
 use payments_store::key::Lane;
-use stream_aggregator::{MAX_LOG_TRIES, MAX_TRIES, log_wait_after, wait_after};
+use stream_aggregator::{CONFLICT_WAITS, LOG_WAITS};
 
 use super::segments::{Segment, Segments};
 
@@ -326,12 +326,12 @@ impl<'s> Log<'s> {
     /// Waits and tries again, as the function does. One that gives up is invoked again after a second.
     fn lost(&mut self, now: u64, shard: usize, loss: Loss) {
         let it = &mut self.shards[shard];
-        let (longest, gives_up) = if loss == Loss::LogMoved {
+        let longest = if loss == Loss::LogMoved {
             it.log_tries += 1;
-            (log_wait_after(it.log_tries - 1), it.log_tries == MAX_LOG_TRIES)
+            LOG_WAITS.after(it.log_tries)
         } else {
             it.tries += 1;
-            (wait_after(it.tries - 1), it.tries == MAX_TRIES)
+            CONFLICT_WAITS.after(it.tries)
         };
         let outcome = &mut self.outcome;
         outcome.log_tries = outcome.log_tries.max(it.log_tries);
@@ -341,12 +341,12 @@ impl<'s> Log<'s> {
             Loss::Conflict => outcome.counter_conflicts += 1,
             Loss::Throttled => outcome.throttles += 1,
         }
-        let wait = if gives_up {
+        let wait = if let Some(longest) = longest {
+            self.jitter(longest)
+        } else {
             outcome.exhausted += 1;
             (it.tries, it.log_tries) = (0, 0);
             SECOND
-        } else {
-            self.jitter(longest)
         };
         self.at(now + wait, shard, Step::Begin);
     }

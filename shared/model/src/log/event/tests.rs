@@ -3,12 +3,10 @@
 use super::*;
 use crate::actor::Actor;
 use crate::log::marks::GapEvent;
-use crate::money::Money;
 use crate::payment::amendment::{Amended, AmendmentId, AmendmentName};
 use crate::payment::forms::TrailEntry;
-use crate::payment::forms::{Details, Instruction};
-use crate::payment::payment_id::PaymentId;
 use crate::payment::settlement::Settlement;
+use crate::payment::slot::tests::details;
 use crate::payment::transition::{Event, State, Transition};
 
 const PLACE: &str = "shardId-1/42";
@@ -18,20 +16,7 @@ fn now() -> UtcSecond {
 }
 
 fn scheduled() -> Head {
-    let account = "acc-1".parse().unwrap();
-    let payment_id = PaymentId::derive(&account, &"rent".parse().unwrap());
-    let instruction = Instruction {
-        account,
-        payee: "landlord-7".parse().unwrap(),
-        money: Money { amount: "125000".parse().unwrap(), currency: "GBP".parse().unwrap() },
-        scheduled_for: "2026-12-01".parse().unwrap(),
-        date_rule: None,
-        reference: Some("RENT 7".parse().unwrap()),
-        data: None,
-    };
-    let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());
-    let created = "2026-11-20T08:00:00Z".parse().unwrap();
-    Head::scheduled(&Details::accept(payment_id, instruction, zone, shards, created, Actor::client("feed")))
+    Head { reference: Some("RENT 7".parse().unwrap()), ..Head::scheduled(&details()) }
 }
 
 fn moved(head: &Head, event: &Event, by: Actor) -> Head {

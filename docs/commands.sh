@@ -1,0 +1,97 @@
+# The names that docs/alarms.md, docs/operations.md and docs/restore.md use. Read this file into bash:
+#   . docs/commands.sh payments-prod   # or payments-dev
+#   . docs/commands.sh local           # to train against `cargo local`, in a shell of its own
+# shellcheck shell=bash
+STACK="${1:-payments-prod}"
+
+# The stack: its outputs, parameters and resources.
+output() { aws cloudformation describe-stacks --stack-name "$STACK" \
+  --query "Stacks[0].Outputs[?OutputKey=='$1'].OutputValue" --output text; }
+parameter() { aws cloudformation describe-stacks --stack-name "$STACK" \
+  --query "Stacks[0].Parameters[?ParameterKey=='$1'].ParameterValue" --output text; }
+resource() { aws cloudformation describe-stack-resource --stack-name "$STACK" --logical-resource-id "$1" \
+  --query StackResourceDetail.PhysicalResourceId --output text; }
+
+# Functions.
+invoke() { aws lambda invoke --function-name "$(resource "$1")" --cli-binary-format raw-in-base64-out \
+  --cli-read-timeout 0 --payload "$2" /dev/stdout; }
+run() {   # an action: does what a schedule would do
+  case "$1" in
+    sweep | redrive) invoke DailyDueSweeperFunction "{\"action\":\"$1\"}" ;;
+    report) invoke ReportFunction '{"action":"report"}' ;;
+    archive) invoke ArchiveFunction '{"action":"archive"}' ;;
+    recount) invoke RecountFunction '{"action":"recount"}' ;;
+    look) invoke RedateFunction '{"action":"look"}' ;;
+    *) echo "run what? sweep, redrive, report, archive, recount or look" >&2; return 1 ;;
+  esac
+}
+logs() { aws logs tail "/aws/lambda/$STACK/$1" --since "${2:-1h}" --format short; }
+access_log() { aws logs tail "/aws/vendedlogs/$STACK/api" --since "${1:-1h}"; }
+mapping() { aws lambda update-event-source-mapping --uuid "$(resource "$1")" "$2" --query State --output text; }
+schedule() { aws scheduler update-schedule --cli-input-json "$(aws scheduler get-schedule --name "$(resource "$1")" --output json \
+  --query "{Name: Name, ScheduleExpression: ScheduleExpression, ScheduleExpressionTimezone: ScheduleExpressionTimezone,
+    FlexibleTimeWindow: FlexibleTimeWindow, Target: Target, State: '$2'}")"; }
+
+# Queues.
+queue_arn() { aws sqs get-queue-attributes --queue-url "$(resource "$1")" \
+  --attribute-names QueueArn --query Attributes.QueueArn --output text; }
+peek() { aws sqs receive-message --queue-url "$(resource "$1")"; }
+purge() { aws sqs purge-queue --queue-url "$(resource "$1")"; }
+move_back() { aws sqs start-message-move-task --source-arn "$(queue_arn "$1")"; }
+stop_move() { aws sqs cancel-message-move-task --task-handle "$(aws sqs list-message-move-tasks \
+  --source-arn "$(queue_arn "$1")" --query "Results[?Status=='RUNNING'].TaskHandle" --output text)"; }
+
+# The API.
+token() {   # a scope, for example payments/inspect. With a JwtIssuer of your own, ask that for a token.
+  local client="$(output OperationsClientId)" secret
+  secret="$(aws cognito-idp describe-user-pool-client --user-pool-id "$(output UserPoolId)" --client-id "$client" \
+    --query UserPoolClient.ClientSecret --output text)"
+  curl -s -u "$client:$secret" "$(output TokenUrl)" -d grant_type=client_credentials -d "scope=$1" |
+    sed 's/.*"access_token":"\([^"]*\).*/\1/'
+}
+get() { curl -sG --oauth2-bearer "$(token payments/inspect)" "$(output ApiUrl)$1" "${@:2}"; }
+send() { curl -s -X "$1" --oauth2-bearer "$(token payments/webhooks)" -H 'Content-Type: application/json' "$(output ApiUrl)$2" "${@:3}"; }
+chosen() {   # a webhook endpoint's id: what its operator chose, as a PUT takes it
+  get "/webhook-endpoints/$1" | jq '{url, description, types, accounts} | with_entries(select(.value != null))'
+}
+
+# Files and tables.
+journal() { aws s3 ls --recursive "s3://$(output ReportsBucketName)/journal/"; }
+report_job() { aws dynamodb get-item --table-name "$(output PaymentsTableName)" \
+  --key '{"pk":{"S":"CHECKPOINT#report"},"sk":{"S":"job"}}'; }
+versions() {   # a file; the bucket, if it is not the one of the reports
+  aws s3api list-object-versions --bucket "${2:-$(output ReportsBucketName)}" --prefix "$1" --output text \
+    --query 'Versions[].[VersionId, Size, LastModified]'
+}
+put_back() {   # a file, its version; the bucket, if it is not the one of the reports
+  local bucket="${3:-$(output ReportsBucketName)}"
+  aws s3api copy-object --bucket "$bucket" --key "$1" --copy-source "$bucket/$1?versionId=$2"
+}
+drop_version() { aws s3api delete-object --bucket "$(output ReportsBucketName)" --key "$1" --version-id "$2"; }
+expire() { aws dynamodb update-time-to-live --table-name "$1" \
+  --time-to-live-specification Enabled=true,AttributeName=expires_at; }
+insights() { aws dynamodb update-contributor-insights --table-name "$1" --contributor-insights-action "${@:2}"; }
+audit() { aws dynamodb query --table-name "$(output HistoryTableName)" --no-scan-index-forward --max-items 20 \
+  --key-condition-expression 'pk = :month' \
+  --expression-attribute-values "{\":month\":{\"S\":\"AUDIT#$(date -u +%Y-%m)\"}}"; }
+copy_segment() {   # partition, sort, instant: puts a segment of the event log back as it was at that instant
+  local log key
+  log="$(output LogTableName)"; key="{\"pk\":{\"S\":\"$1\"},\"sk\":{\"S\":\"$2\"}}"
+  aws dynamodb restore-table-to-point-in-time --source-table-name "$log" --target-table-name "$STACK-log-copy" \
+    --restore-date-time "$3" &&
+    aws dynamodb wait table-exists --table-name "$STACK-log-copy" &&
+    aws dynamodb get-item --table-name "$STACK-log-copy" --key "$key" --output json | jq .Item > segment.json &&
+    aws dynamodb put-item --table-name "$log" --item file://segment.json
+}
+drop_copy() { aws dynamodb delete-table --table-name "$STACK-log-copy"; }
+
+# `cargo local` has the API and the functions. Of the other commands, this prints what a stack would get.
+if [ "$STACK" = local ]; then
+  local_url=http://127.0.0.1:8080
+  invoke() { curl -s "$local_url/2015-03-31/functions/$1/invocations" -d "$2"; }
+  get() { curl -sG "$local_url$1" "${@:2}"; }
+  send() { curl -s -X "$1" -H 'Content-Type: application/json' "$local_url$2" "${@:3}"; }
+  logs() { echo "The lines of $1 are in the terminal of cargo local."; }
+  aws() { echo "A stack would get: aws $*" >&2; return 1; }
+  sam() { echo "A stack would get: sam $*" >&2; return 1; }
+fi

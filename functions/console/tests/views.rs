@@ -1,0 +1,278 @@
+//! `console` alone over the machine: a public page, views for operators alone, and what each view reads and lists.
+
+/// What operators reach on one machine. `bank` links it with all functions.
+#[path = "../../../bank/src/operations.rs"]
+pub mod operations;
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use console::{Config, Console};
+use object_store::ObjectStoreExt as _;
+use object_store::path::Path;
+use operations::OneMachine;
+use payments_http::ProblemKind;
+use payments_http::routes::CONSOLE_ROUTES;
+use payments_machine::client::{Reply, Request};
+use payments_machine::event::{DEVELOPMENT_CLIENT, all_scopes, jwt};
+use payments_machine::given::Given;
+use payments_machine::layers::client_over;
+use payments_machine::{Environment, Recorder};
+use payments_model::{ScheduledFor, Settlement};
+use serde_json::{Value, json};
+
+/// Every view, and arguments with which it shows something.
+const VIEWS: [&str; 13] = [
+    "day",
+    "ahead",
+    "waiting",
+    "endpoints",
+    "queues",
+    "sample?queue=dispatch-failures",
+    "reports",
+    "report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-000042",
+    "bank",
+    "audit",
+    "list?date=2026-12-01&status=SCHEDULED",
+    "find?text=nothing",
+    "payment?id=00000000-0000-5000-8000-000000000000",
+];
+
+/// The machine's shards, and the lanes of a date's counters.
+const SHARDS: usize = 10;
+const LANES: usize = 8;
+
+/// `console` on a machine, and the recorder of its calls.
+struct Alone {
+    given: Given,
+    console: Console,
+    recorder: Recorder,
+}
+
+impl Alone {
+    async fn start() -> Result<Self> {
+        Self::with(|_| {}).await
+    }
+
+    async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
+        let given = Given::at("2026-11-20T09:00:00Z", change).await?;
+        let (recorder, clock) = (given.stack.recorder(), given.stack.clock.clone());
+        let store = given.stack.store(client_over(&given.stack.client(), recorder.clone()));
+        let operations = Arc::new(OneMachine::on(&given.stack));
+        let console = Console::new(given.config(Config::read)?, store, operations, clock);
+        Ok(Self { given, console, recorder })
+    }
+
+    async fn send_as(&self, authorizer: &Value, request: &Request) -> Result<Reply> {
+        let (_, event) = request.event("test-request", self.given.stack.clock.instant(), authorizer)?;
+        Reply::of(self.console.handle(event).await)
+    }
+
+    async fn get_as(&self, authorizer: &Value, path: &str) -> Result<Reply> {
+        self.send_as(authorizer, &Request::get(path)).await
+    }
+
+    async fn get(&self, path: &str) -> Result<Reply> {
+        self.get_as(&all_scopes(DEVELOPMENT_CLIENT), path).await
+    }
+
+    async fn view(&self, view: &str) -> Result<Reply> {
+        self.get(&format!("/console/views/{view}")).await
+    }
+
+    /// A view that is shown.
+    async fn page(&self, wanted: &str) -> Result<String> {
+        let reply = self.view(wanted).await?;
+        ensure!(reply.status == 200, "{wanted}: {}", reply.text);
+        Ok(reply.text)
+    }
+
+    /// What the links of a list's pages lead to, page by page. The last link of a page leads to the next one, if there is one.
+    async fn pages(&self, first: &str) -> Result<Vec<Vec<String>>> {
+        let (mut pages, mut next) = (Vec::new(), Some(first.to_owned()));
+        while let Some(wanted) = next {
+            let text = self.page(&wanted).await?;
+            let links = text.split("href=\"#").skip(1).filter_map(|link| link.split('"').next());
+            let links: Vec<String> = links.map(|link| link.replace("&amp;", "&")).collect();
+            next = links.iter().find(|link| link.contains("cursor=")).cloned();
+            pages.push(links);
+            ensure!(pages.len() < 20, "the list does not end");
+        }
+        Ok(pages)
+    }
+}
+
+fn header<'r>(reply: &'r Reply, name: &str) -> Option<&'r str> {
+    reply.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// The status and the last part of the problem's type.
+fn problem(reply: &Reply) -> Result<(u16, String)> {
+    let kind = reply.json()?["type"].as_str().and_then(|kind| kind.rsplit(':').next()).unwrap_or_default().to_owned();
+    Ok((reply.status, kind))
+}
+
+#[tokio::test]
+async fn the_page_is_public_and_its_views_are_not() -> Result<()> {
+    let alone = Alone::start().await?;
+    let shell = alone.get_as(&Value::Null, "/console").await?;
+    assert_eq!(shell.status, 200, "{}", shell.text);
+    let assets: Vec<&str> = shell.text.split('"').filter(|text| text.starts_with("/console/assets/")).collect();
+    assert_eq!(assets.len(), 3, "{}", shell.text);
+    for asset in assets {
+        let asset = alone.get_as(&Value::Null, asset).await?;
+        assert_eq!(asset.status, 200);
+        assert_eq!(header(&asset, "cache-control"), Some("public, max-age=31536000, immutable"));
+    }
+    let forbidden = ProblemKind::Forbidden.slug();
+    let others = "payments/read payments/write payments/feed payments/webhooks payments/operate";
+    for wanted in VIEWS {
+        for (authorizer, status, kind) in [
+            (Value::Null, 401, ProblemKind::TokenRequired.slug()),
+            (jwt(&json!({ "scope": others })), 403, forbidden),
+            (jwt(&json!({ "scope": "payments/inspect", "custom:accounts": "tenant" })), 403, forbidden),
+        ] {
+            let reply = alone.get_as(&authorizer, &format!("/console/views/{wanted}")).await?;
+            assert_eq!(problem(&reply)?, (status, kind.to_owned()), "{wanted}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_is_kept_framed_or_run_inline() -> Result<()> {
+    let alone = Alone::start().await?;
+    for path in ["/console", "/console/views/day", "/console/views/unknown", "/console/assets/unknown"] {
+        let reply = alone.get(path).await?;
+        assert_eq!(header(&reply, "cache-control"), Some("no-store"), "{path}");
+        assert_eq!(header(&reply, "x-frame-options"), Some("DENY"), "{path}");
+        assert_eq!(header(&reply, "x-content-type-options"), Some("nosniff"), "{path}");
+        let policy = header(&reply, "content-security-policy").context("a policy")?;
+        for part in ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"] {
+            assert!(policy.split("; ").any(|known| known == part), "{path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{path}: {policy}");
+    }
+    for view in VIEWS {
+        let text = alone.view(view).await?.text;
+        for inline in ["<script", "<style", " style=", " onclick=", "javascript:"] {
+            assert!(!text.contains(inline), "{view}: {inline}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bank_without_a_console_has_none_of_its_routes() -> Result<()> {
+    let alone = Alone::with(|environment| environment.console = false).await?;
+    for spec in &CONSOLE_ROUTES {
+        let request = Request::new(spec.method.clone(), &spec.path.replace(['{', '}'], ""));
+        let reply = alone.send_as(&all_scopes(DEVELOPMENT_CLIENT), &request).await?;
+        assert_eq!(problem(&reply)?, (404, "no-such-route".to_owned()), "{}", spec.path);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
+    let alone = Alone::start().await?;
+    for (wanted, operation, reads) in [
+        ("day", "Query", LANES + SHARDS),
+        ("day?date=2026-12-24", "Query", LANES),
+        ("ahead", "Query", LANES),
+        ("waiting", "Query", 2 * SHARDS),
+        ("list?date=2026-12-24&status=SCHEDULED", "Query", SHARDS),
+        // Both tables.
+        ("list?date=2026-10-01&status=CANCELLED", "Query", 2 * SHARDS),
+        ("queues", "GetItem", 0),
+        ("reports?from=2026-11-20", "GetItem", 0),
+        ("reports", "GetItem", 1),
+    ] {
+        drop(alone.recorder.take_operations());
+        alone.page(wanted).await?;
+        assert_eq!(alone.recorder.take_operations(), vec![operation; reads], "{wanted}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_transaction_that_looks_like_a_payment_is_found() -> Result<()> {
+    let alone = Alone::start().await?;
+    let transaction = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
+    let processed = Settlement::Processed(transaction.parse()?);
+    let id = alone.given.settled_as("rent-1", processed, |_| {}).await?.payment_id;
+    assert!(alone.page(&format!("find?text={transaction}")).await?.contains(&format!("Payment {id}")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn today_stays_today() -> Result<()> {
+    let alone = Alone::start().await?;
+    let today = alone.page("day").await?;
+    assert!(today.contains(r#"data-hx-get="/console/views/day""#), "{today}");
+    let chosen = alone.page("day?date=2026-12-01").await?;
+    assert!(chosen.contains(r#"data-hx-get="/console/views/day?date=2026-12-01""#), "{chosen}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()> {
+    let alone = Alone::start().await?;
+    let mut created = Vec::new();
+    for n in 0..230 {
+        let (account, key, at) =
+            (format!("payer-{}", n % 7).parse()?, format!("key-{n}"), format!("2026-12-01T12:00:{:02}Z", n % 60));
+        let at = ScheduledFor::Instant(at.parse()?);
+        let created_now = alone.given.scheduled_as(&key, "2026-12-01", |instruction| {
+            (instruction.account, instruction.scheduled_for) = (account, at);
+        });
+        created.push(created_now.await?.payment_id.to_string());
+    }
+    let links = alone.pages("list?date=2026-12-01&status=SCHEDULED").await?.concat();
+    let ids = links.iter().filter_map(|link| link.strip_prefix("payment?id=")?.split('&').next());
+    let mut shown: Vec<_> = ids.map(str::to_owned).collect();
+    assert_eq!(shown.len(), 230);
+    let times = |id: &String| {
+        let place = created.iter().position(|known| known == id).unwrap_or(usize::MAX);
+        (place % 60, id.clone())
+    };
+    assert!(shown.is_sorted_by_key(times), "{shown:?}");
+    created.sort_unstable();
+    shown.sort_unstable();
+    assert_eq!(shown, created);
+    Ok(())
+}
+
+#[tokio::test]
+async fn reports_are_listed_a_day_at_a_time_each_once() -> Result<()> {
+    let alone = Alone::start().await?;
+    let put = async |path: String| alone.given.stack.reports.put(&Path::from(path), "content".into()).await.map(drop);
+    let mut names = Vec::new();
+    for run in 1..=230 {
+        let (day, minute, second) = (18 + run / 100, run % 100 / 2, run % 2 * 30);
+        let name = format!("2026-11-{day}T08{minute:02}{second:02}Z--2026-11-{day}T095959Z-run-{run:06}");
+        put(format!("reports/{name}.csv.gz")).await?;
+        put(format!("reports/{name}.summary.json")).await?;
+        names.push(name);
+    }
+    for other in
+        ["reports/note.txt", "reports/2026-11-20T0-run-1.csv.gz", "attempts/run-1/report.csv.gz", "journal/1/1"]
+    {
+        put(other.to_owned()).await?;
+    }
+    let pages = alone.pages("reports?from=2026-11-18").await?;
+    let links = pages.iter().flatten();
+    let shown: Vec<_> = links.filter_map(|link| link.strip_prefix("report?name=").map(str::to_owned)).collect();
+    assert_eq!((shown, pages.len()), (names, 3));
+    for (wanted, status) in [
+        ("reports?from=yesterday", 400),
+        ("reports?cursor=../journal", 400),
+        ("report", 400),
+        ("report?name=..%2Fjournal%2F1%2F1", 400),
+        ("report?name=note.txt", 400),
+        ("report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-999999", 404),
+    ] {
+        assert_eq!(alone.view(wanted).await?.status, status, "{wanted}");
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Each link of a document, and each "see docs/page.md, Heading", leads to a file and a heading that exist.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::tree::{files, in_repository, read};
+
+/// Pages that texts of the code and the template refer to by their headings, with the most bytes that each may have.
+const PAGES: [(&str, usize); 3] =
+    [("docs/alarms.md", 35 * 1024), ("docs/operations.md", 22 * 1024), ("docs/restore.md", 13 * 1024)];
+
+#[test]
+fn pages_of_an_operator_are_short() -> Result<()> {
+    for (page, most) in PAGES {
+        let bytes = read(page)?.len();
+        assert!(bytes <= most, "{page} has {bytes} bytes, of {most}");
+    }
+    Ok(())
+}
+
+#[test]
+fn every_link_leads_to_a_heading() -> Result<()> {
+    let mut wrong = Vec::new();
+    for (path, bytes) in files("")?.into_iter().filter(|(path, _)| path.extension().is_some_and(|it| it == "md")) {
+        let text = String::from_utf8(bytes)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for link in links(&text).into_iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if file.is_empty() { path.clone() } else { plain(&folder.join(file)) };
+            let is_page = target.extension().is_some_and(|it| it == "md");
+            let leads = target.exists()
+                && (anchor.is_empty()
+                    || !is_page
+                    || headings(&std::fs::read_to_string(&target)?).iter().any(|heading| slug(heading) == anchor));
+            if !leads {
+                wrong.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "links that lead nowhere: {wrong:#?}");
+    Ok(())
+}
+
+#[test]
+fn every_text_that_names_a_heading_names_one_that_exists() -> Result<()> {
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    let rules = in_repository("tests/rules");
+    for (path, bytes) in files("")?.into_iter().filter(|(path, _)| !path.starts_with(&rules)) {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(concat!("docs/run", "book.md")), "{}", path.display());
+        for (page, _) in PAGES {
+            let headings = headings(&read(page)?);
+            for (at, found) in text.match_indices(&format!("{page}, ")) {
+                let rest = &text[at + found.len()..];
+                checked += 1;
+                if !rest.starts_with("docs/") && !headings.iter().any(|heading| rest.starts_with(heading.as_str())) {
+                    wrong.push(format!("{}: {page}, {}", path.display(), rest.lines().next().unwrap_or_default()));
+                }
+            }
+        }
+    }
+    assert!(checked >= 70, "{checked} texts");
+    assert!(wrong.is_empty(), "headings that are gone: {wrong:#?}");
+    Ok(())
+}
+
+/// The targets of a page's links: those in brackets, and those that `[name]: target` defines.
+fn links(text: &str) -> Vec<String> {
+    let inline = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+    let defined = text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: ")).map(|(_, link)| link);
+    inline.chain(defined).filter(|link| !link.contains(' ')).map(str::to_owned).collect()
+}
+
+/// The headings of a page, without those in blocks of code.
+fn headings(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        if !is_code && line.starts_with('#') {
+            found.push(line.trim_start_matches('#').trim().to_owned());
+        }
+    }
+    found
+}
+
+/// The anchor that GitHub gives to a heading.
+fn slug(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+/// A path without `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir && plain.file_name().is_some() {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    plain
+}
+
+#[test]
+fn links_headings_and_anchors_are_found() {
+    assert_eq!(links("[a](b.md#c) and [d][e]\n\n[e]: f.md"), ["b.md#c", "f.md"]);
+    assert_eq!(headings("# A b\n```sh\n# c\n```\n## `D`, e"), ["A b", "`D`, e"]);
+    assert_eq!(slug("`D`, e_f-G"), "d-e_f-g");
+}
