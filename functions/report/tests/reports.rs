@@ -198,7 +198,7 @@ async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
     let all = alone.settle("rent", 300).await?;
     let get = |name: &str| match name {
         "READ_SHARDS" => Some("1000".to_owned()),
-        _ => alone.given.stack.environment.get(name),
+        _ => alone.given.stack.environment.get("report", name),
     };
     alone.report = report(&alone.given, &alone.recorder, Config::read(&Lookup::new(&get))?);
     let outcome = alone.run().await?;
