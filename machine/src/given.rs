@@ -20,7 +20,6 @@ use crate::environment::Environment;
 use crate::event::{DEVELOPMENT_CLIENT, all_scopes};
 use crate::invocation::context;
 use crate::stack::{EngineChoice, Stack};
-use crate::template::Template;
 use crate::time::Time;
 
 /// How long an invocation may take, unless its test says otherwise.
@@ -76,21 +75,20 @@ impl Given {
         self.time.pass(time);
     }
 
-    /// Reads a function's configuration. A variable has what the first function has that declares it.
-    pub fn config<Config>(&self, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
-        let functions = Template::ours().map_or(&[] as &[_], |template| &template.functions);
-        let of_any = |name: &str| functions.iter().find_map(|it| self.stack.environment.get(&it.package, name));
-        read(&Lookup::new(&of_any))
+    /// Reads the configuration of a package's function.
+    pub fn config<Config>(&self, package: &str, read: impl FnOnce(&Lookup<'_>) -> Config) -> Config {
+        read(&Lookup::new(&|name| self.stack.environment.get(package, name)))
     }
 
     /// Creates a function that works with the tables alone, with its configuration.
     pub fn function<Config, F>(
         &self,
+        package: &str,
         read: impl FnOnce(&Lookup<'_>) -> Result<Config, ConfigError>,
         new: impl FnOnce(Config, Store, Clock, Metrics) -> F,
     ) -> Result<F> {
         let Stack { clock, metrics, .. } = &self.stack;
-        Ok(new(self.config(read)?, self.store.clone(), clock.clone(), metrics.clone()))
+        Ok(new(self.config(package, read)?, self.store.clone(), clock.clone(), metrics.clone()))
     }
 
     /// Creates a payment of 5.00 GBP from `tenant` to `landlord` for this date. It is SCHEDULED.

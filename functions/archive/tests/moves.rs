@@ -16,7 +16,7 @@ struct Alone {
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let archive = given.function(Config::read, Archive::new)?;
+        let archive = given.function("archive", Config::read, Archive::new)?;
         Ok(Self { given, archive })
     }
 

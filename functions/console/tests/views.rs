@@ -59,7 +59,7 @@ impl Alone {
         let (recorder, clock) = (given.stack.recorder(), given.stack.clock.clone());
         let store = given.stack.store(client_over(&given.stack.client(), recorder.clone()));
         let operations = Arc::new(OneMachine::on(&given.stack));
-        let console = Console::new(given.config(Config::read)?, store, operations, clock);
+        let console = Console::new(given.config("console", Config::read)?, store, operations, clock);
         Ok(Self { given, console, recorder })
     }
 

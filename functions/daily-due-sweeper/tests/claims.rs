@@ -16,7 +16,7 @@ struct Alone {
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let sweeper = given.function(Config::read, Sweeper::new)?;
+        let sweeper = given.function("daily-due-sweeper", Config::read, Sweeper::new)?;
         Ok(Self { given, sweeper })
     }
 

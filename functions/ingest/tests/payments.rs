@@ -17,7 +17,7 @@ struct Alone {
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let ingest = Ingest::new(given.config(Config::read)?, given.store.clone(), given.stack.clock.clone());
+        let ingest = Ingest::new(given.config("ingest", Config::read)?, given.store.clone(), given.stack.clock.clone());
         Ok(Self { given, ingest })
     }
 

@@ -21,7 +21,7 @@ impl Alone {
         for (key, date) in [("second", "2026-11-22"), ("first", "2026-11-21"), ("third", "2026-11-23")] {
             given.scheduled(key, date).await?;
         }
-        let query = given.function(Config::read, QueryAccount::new)?;
+        let query = given.function("query-account", Config::read, QueryAccount::new)?;
         Ok(Self { given, query })
     }
 

@@ -21,7 +21,7 @@ impl Alone {
         given.scheduled("second", "2026-11-20").await?;
         given.pending("third").await?;
         given.scheduled("tomorrow", "2026-11-21").await?;
-        let query = given.function(Config::read, QueryDue::new)?;
+        let query = given.function("query-due", Config::read, QueryDue::new)?;
         Ok(Self { given, query })
     }
 

@@ -22,7 +22,7 @@ impl Alone {
         for key in ["first", "second", "third"] {
             given.scheduled(key, DATE).await?;
         }
-        let recount = given.function(Config::read, Recount::new)?;
+        let recount = given.function("recount", Config::read, Recount::new)?;
         Ok(Self { given, recount })
     }
 

@@ -25,7 +25,7 @@ impl Alone {
         let given = given.await?;
         let payment = given.scheduled("christmas", CHRISTMAS).await?;
         given.scheduled("before", "2026-12-24").await?;
-        let redate = given.function(Config::read, Redate::new)?;
+        let redate = given.function("redate", Config::read, Redate::new)?;
         Ok(Self { given, redate, payment })
     }
 
@@ -101,7 +101,7 @@ async fn a_payment_whose_own_calendar_is_open_is_not_looked_at() -> Result<()> {
     let euro = "EUR".parse()?;
     given.scheduled("closed", "2026-12-28").await?;
     given.scheduled_as("open", "2026-12-28", |instruction| instruction.money.currency = euro).await?;
-    let redate = given.function(Config::read, Redate::new)?;
+    let redate = given.function("redate", Config::read, Redate::new)?;
     let event = given.scheduled_event(json!({ "action": "look" }))?;
     let looked = redate.handle(event).await.map_err(anyhow::Error::from_boxed)?;
     assert_eq!((looked.looked, looked.changed_meanwhile), (1, 0), "{looked:?}");

@@ -34,7 +34,7 @@ impl Alone {
     async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
         let given = Given::at("2026-11-20T09:20:00Z", change).await?;
         let recorder = given.stack.recorder();
-        let report = report(&given, &recorder, given.config(Config::read)?);
+        let report = report(&given, &recorder, given.config("report", Config::read)?);
         Ok(Self { given, report, recorder })
     }
 

@@ -22,7 +22,7 @@ type Heads = (Option<StoredHead>, Option<Head>);
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let settle = given.function(Config::read, Settle::new)?;
+        let settle = given.function("settle", Config::read, Settle::new)?;
         Ok(Self { given, settle })
     }
 

@@ -25,7 +25,7 @@ struct Alone {
 impl Alone {
     async fn start() -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
-        let aggregator = given.function(Config::read, Aggregator::new)?;
+        let aggregator = given.function("stream-aggregator", Config::read, Aggregator::new)?;
         let mapping = StreamMapping::new(stream_settings("stream-aggregator", None)?, given.stack.stream().await?)?;
         Ok(Self { given, aggregator, mapping, events: RefCell::default() })
     }

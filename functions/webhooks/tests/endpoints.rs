@@ -20,7 +20,8 @@ impl Alone {
         let given = Given::at("2026-11-20T09:00:00Z", |_| {}).await?;
         let master = given.stack.webhook_master.clone();
         let (clock, metrics) = (given.stack.clock.clone(), given.stack.metrics.clone());
-        let webhooks = Webhooks::new(given.config(Config::read)?, given.store.clone(), master, clock, metrics);
+        let webhooks =
+            Webhooks::new(given.config("webhooks", Config::read)?, given.store.clone(), master, clock, metrics);
         Ok(Self { given, webhooks })
     }
 
