@@ -33,7 +33,7 @@ pub(crate) fn invoked(request: &Parts) -> Option<&str> {
 
 /// Invokes a function with a request's body, and answers as Lambda does.
 pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, body: &Bytes) -> Response {
-    // Those that a schedule or an operator invokes, by their names or by their logical ids in the template, as the runbook has them.
+    // Those that a schedule or an operator invokes, by their names or by their logical ids in the template, as docs/commands.sh has them.
     let deployed = Template::ours().map_or(&[] as &[_], |template| &template.functions);
     let invoked = deployed.iter().filter(|function| !function.schedules.is_empty());
     let Some(function) = invoked.clone().find(|function| [&function.package, &function.id].contains(&&name.to_owned()))
