@@ -181,7 +181,7 @@ async fn concurrent_reports_and_archives_skip_and_repeat_nothing() -> Result<()>
         let sandboxes = [fixture.functions_of_task(1).await?, fixture.functions_of_task(2).await?];
         let runs = pair.iter().zip(&sandboxes).map(|(function, sandbox)| {
             // Of two runs at once, either may be too late.
-            invoke(&fixture, sandbox, *function).map(drop).boxed_local()
+            invoke(&fixture, sandbox, function).map(drop).boxed_local()
         });
         let mut random = Seed(seed).source("interleavings");
         fixture.faults.scheduler().run(runs.collect(), move |ready| random.usize(..ready.len())).await;

@@ -139,7 +139,7 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
 
 /// Sets an attribute of a payment's head.
 async fn damage(fixture: &Fixture, intent: &Intent, attribute: &str, value: AttributeValue) -> Result<()> {
-    let head = key(&format!("ACCT#{}", intent.account), &format!("{}#{}", intent.scheduled_for, intent.id()?));
+    let head = key(format!("ACCT#{}", intent.account), format!("{}#{}", intent.scheduled_for, intent.id()?));
     fixture.world.set(&fixture.tables().payments, &head, attribute, Some(value)).await
 }
 

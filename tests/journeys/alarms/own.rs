@@ -35,6 +35,7 @@ const MOVE: (&str, &str) = ("redate", r#"{"action":"move","calendar":"GB","from"
 
 /// When functions run on the day of the payments.
 const ONE: &str = "2090-06-15T01:10:00Z";
+const SIX_DAYS_LATER: &str = "2090-06-21T02:30:00Z";
 
 /// The steps before faults of one payment, and of a day.
 const CREATED: &[&str] = &["ingest/create"];
@@ -73,14 +74,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("an entry that cannot be counted", "DatesUnreadable", counted, ONE, RECOUNT, NO_DEADLINE),
         ("a move without time", "RedateUnfinished", announced().await?, now_of("redate/move"), MOVE, 0),
         ("a damaged settled head", "ReportFailures", settled, ONE, REPORT, NO_DEADLINE),
-        (
-            "settlements in no report",
-            "ArchiveOverdue",
-            world_of(DAY).await?,
-            "2090-06-21T02:30:00Z",
-            ARCHIVE,
-            NO_DEADLINE,
-        ),
+        ("settlements in no report", "ArchiveOverdue", world_of(DAY).await?, SIX_DAYS_LATER, ARCHIVE, NO_DEADLINE),
     ] {
         let lines = ran(&world, now, run, deadline).await.context(what)?;
         faults.push(of_lines(day, what, run.0, &[alarm], &lines)?);
