@@ -2,6 +2,7 @@
 
 mod first_details;
 mod lanes;
+mod row;
 mod table;
 mod take_out;
 
@@ -15,7 +16,7 @@ use serde_json::json;
 use super::call::{Answer, Call, Layer, Next, Reply};
 use super::random::happens;
 use crate::engine::Direct;
-use table::{Row, Seen};
+use row::{Row, Seen};
 
 pub use table::Weakness;
 

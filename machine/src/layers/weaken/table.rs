@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::call::Reply;
+use super::row::{Row, Seen, answer, input, swallows};
 use super::take_out::{CHECKPOINTS, counting, is_of_log, remove_clause, remove_condition, remove_consistency};
 use super::{first_details, lanes};
-use crate::engine::Direct;
 use crate::layers::attributes::{is_of_head, text};
 
 /// A time that has passed, in seconds since 1970, and not so long ago that DynamoDB would ignore it.
@@ -312,66 +312,6 @@ static TABLE: &[(Weakness, Row)] = &[
         }),
     ),
 ];
-
-/// Returns a row that changes inputs.
-const fn input(functions: &'static [&'static str], input: fn(&mut Seen<'_>)) -> Row {
-    Row { functions, input, ..NOTHING }
-}
-
-/// Returns a row that swallows calls.
-const fn swallows(functions: &'static [&'static str], swallows: fn(&str, &Value) -> bool) -> Row {
-    Row { functions, swallows, ..NOTHING }
-}
-
-/// Returns a row that changes replies.
-const fn answer(functions: &'static [&'static str], answer: fn(&str, &mut Reply)) -> Row {
-    Row { functions, answer, ..NOTHING }
-}
-
-/// What a weakness changes of calls.
-pub(super) struct Row {
-    /// The functions that it is about; none if it is about all.
-    pub(super) functions: &'static [&'static str],
-    /// Changes an input.
-    pub(super) input: fn(&mut Seen<'_>),
-    /// Whether a call, of this operation and input, can be swallowed.
-    pub(super) swallows: fn(&str, &Value) -> bool,
-    /// Changes the reply to an operation.
-    pub(super) answer: fn(&str, &mut Reply),
-}
-
-/// A row that changes nothing of calls.
-const NOTHING: Row = Row { functions: &[], input: |_| {}, swallows: |_, _| false, answer: |_, _| {} };
-
-/// A call that is weakened.
-pub(super) struct Seen<'c> {
-    pub(super) operation: &'c str,
-    pub(super) input: &'c mut Value,
-    pub(super) now: DateTime<Utc>,
-    pub(super) engine: &'c Direct,
-    /// What was taken out of it, to be appended later.
-    pub(super) held: Option<Value>,
-}
-
-impl Seen<'_> {
-    /// Whether it is this operation, and its item or key is such.
-    fn is(&self, operation: &str, name: &str, is_such: impl Fn(&Value) -> bool) -> bool {
-        self.operation == operation && is_such(&self.input[name])
-    }
-
-    /// Changes an update of a head.
-    fn on_head_update(&mut self, change: impl Fn(&mut Value)) {
-        if self.is("UpdateItem", "Key", |key| is_of_head(text(key, "pk"))) {
-            change(self.input);
-        }
-    }
-
-    /// Returns a text that a query compares with.
-    fn bound(&self, name: &str) -> Option<String> {
-        let value = self.input["ExpressionAttributeValues"][name]["S"].as_str();
-        value.filter(|_| self.operation == "Query").map(str::to_owned)
-    }
-}
 
 /// Trusts what it has read, which may be a moment old.
 fn trust(seen: &mut Seen<'_>) {
