@@ -76,6 +76,18 @@ impl Alone {
     }
 }
 
+/// A read of the log has twelve segments at most.
+#[tokio::test]
+async fn a_file_goes_on_where_a_read_of_the_log_ends() -> Result<()> {
+    let mut alone = Alone::start().await?;
+    for _ in 0..14 {
+        alone.segment(1).await?;
+    }
+    alone.run().await?;
+    assert_eq!(alone.files().await?.len(), 1);
+    alone.assert_whole().await
+}
+
 #[tokio::test]
 async fn each_run_writes_what_is_new() -> Result<()> {
     let mut alone = Alone::start().await?;
