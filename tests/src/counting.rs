@@ -53,10 +53,17 @@ impl Counting {
         &mut self,
         function: impl Fn(Value) -> Answer,
     ) -> Result<usize> {
-        let delivered = drain(&mut self.mapping, BEGINNING, function).await?;
-        let failed = delivered.iter().find(|delivery| delivery.outcome != DeliveryOutcome::Succeeded);
-        ensure!(failed.is_none(), "{failed:?}");
-        Ok(delivered.iter().map(|delivery| delivery.records).sum())
+        let mut records = 0;
+        loop {
+            let deliveries = next_batch(&mut self.mapping, BEGINNING, &function).await?;
+            if deliveries.is_empty() {
+                return Ok(records);
+            }
+            // A batch that fails would come again and again.
+            let failed = deliveries.iter().find(|delivery| delivery.outcome != DeliveryOutcome::Succeeded);
+            ensure!(failed.is_none(), "{failed:?}");
+            records += deliveries.iter().map(|delivery| delivery.records).sum::<usize>();
+        }
     }
 }
 
