@@ -123,7 +123,12 @@ impl Environment {
         }
     }
 
-    /// Returns a variable of a function as the template gives it to the function on this machine.
+    /// Whether every variable of the template can be read on this machine.
+    pub(crate) fn check(&self) -> Result<()> {
+        Template::ours()?.check_variables(&|id| self.given(id))
+    }
+
+    /// Returns a variable of a function as the template gives it to the function on this machine. [`Self::check`] has read it before.
     pub fn get(&self, package: &str, name: &str) -> Option<String> {
         match name {
             "DYNAMODB_ENDPOINT" => Some(self.endpoint.clone()),

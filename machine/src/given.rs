@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::client::Request;
 use crate::environment::Environment;
 use crate::event::{DEVELOPMENT_CLIENT, all_scopes};
-use crate::invocation::context;
+use crate::handlers::invocation::context;
 use crate::stack::{EngineChoice, Stack};
 use crate::time::Time;
 

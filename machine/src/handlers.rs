@@ -1,5 +1,8 @@
 //! The functions that a machine invokes: values that its caller gives it.
 
+pub mod invocation;
+mod started;
+
 use std::fmt::Debug;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
@@ -10,7 +13,9 @@ use lambda_runtime::Context;
 use payments_http::HttpFunction;
 use serde_json::Value;
 
-use crate::invocation::{LocalRun, Run};
+use invocation::{LocalRun, Run};
+
+pub use started::Started;
 
 /// The handlers of one or more functions. The invocation of any other fails with an error that names the function.
 pub trait Handlers: Debug + Send + Sync {

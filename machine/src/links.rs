@@ -1,12 +1,12 @@
-//! Links to the files of reports: S3's presigned URLs, on one machine.
+//! The files of reports and of the journal on one machine: their folder, and links to them as S3's presigned URLs.
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use payments_boot::Clock;
-use payments_files::LinkedFiles;
+use payments_boot::{Clock, Lookup};
+use payments_files::{LinkedFiles, Storage};
 
 use crate::codes::Codes;
 
@@ -39,4 +39,12 @@ impl ReportLinks {
         let bytes = self.reports.store().get(&path).await.ok()?.bytes().await.ok()?;
         Some((path.filename()?.to_owned(), bytes.into()))
     }
+}
+
+/// Opens a report store in a folder, which is created if it is missing.
+pub(crate) fn reports_in(folder: &std::path::Path) -> Result<Arc<dyn ObjectStore>> {
+    let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());
+    let folder = std::path::absolute(folder).with_context(explain)?;
+    std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder)).with_context(explain)?;
+    Storage::Folder(folder.clone()).open("REPORTS_URL", &Lookup::environment()).with_context(explain)
 }

@@ -15,10 +15,9 @@ use crate::engine::{Direct, Engine};
 use crate::environment::{Environment, webhook_master};
 use crate::layers::client_over;
 use crate::layers::record::Recorder;
-use crate::links::ReportLinks;
+use crate::links::{ReportLinks, reports_in};
 use crate::queues::Queues;
-use crate::reports::reports_in;
-use crate::started::Started;
+use crate::handlers::Started;
 use crate::template::Template;
 
 /// The engine that holds the tables.
@@ -110,6 +109,7 @@ impl StackBuilder {
     /// Starts the engine and creates the tables that are missing.
     pub async fn start(self) -> Result<Stack> {
         let Self { engine, port, mut environment, clock, receivers_clock, reports } = self;
+        environment.check()?;
         let engine = match engine {
             EngineChoice::Unserved => Some(Engine::unserved(&clock)?),
             EngineChoice::Memory => Some(Engine::start(port, None).await?),

@@ -1,13 +1,18 @@
 //! `template.yaml`, read once into types. What cannot be read is an error with its line.
 
+mod intrinsics;
+pub mod yaml;
+
 use std::sync::LazyLock;
 
 use anyhow::{Context as _, Result, anyhow};
 use chrono::TimeDelta;
 use serde::{Deserialize, Deserializer};
 
-use crate::intrinsics::{Given, Intrinsics};
-use crate::yaml::{Node, YamlError};
+use intrinsics::Intrinsics;
+use yaml::{Node, YamlError};
+
+pub use intrinsics::Given;
 
 /// The template of this repository, which a program carries along.
 pub const OURS: &str = include_str!("../../template.yaml");
@@ -286,6 +291,17 @@ impl Template {
         let mut variables = self.function(package)?.variables.iter().rev();
         let value = variables.find(|(known, _)| known == name).map(|(_, value)| self.intrinsics.text(value, given));
         Ok(value.transpose()?)
+    }
+
+    /// Reads every variable of every function, as a start does: one that cannot be read is not one that is absent.
+    ///
+    /// # Errors
+    /// The line of the first variable that cannot be read.
+    pub fn check_variables(&self, given: Given<'_>) -> Result<()> {
+        for (_, value) in self.functions.iter().flat_map(|function| &function.variables) {
+            self.intrinsics.text(value, given)?;
+        }
+        Ok(())
     }
 }
 

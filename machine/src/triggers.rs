@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::client::Client;
 use crate::handlers::Handlers;
-use crate::invocation::context;
+use crate::handlers::invocation::context;
 use crate::queues::Queues;
 use crate::stack::Stack;
 use crate::template::{DeployedFunction, ScheduleSpec, Template};

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use payments_boot::Lookup;
-use payments_tests::event_files::function_of;
+use payments_tests::events::files::function_of;
 
 use crate::deployed::Deployed;
 use crate::events::Arranged;

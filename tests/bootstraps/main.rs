@@ -2,7 +2,7 @@
 //! in process, to the byte. A bootstrap without a required variable must name it.
 //!
 //! Three things differ, each by a rule: the time in metrics and the order of failed messages
-//! (`payments_tests::trigger_events`), and how Lambda's runtime words errors (`events::answered`). All else is equal:
+//! (`payments_tests::events::triggers`), and how Lambda's runtime words errors (`events::answered`). All else is equal:
 //! the same code prepares the world, the variables are the template's, and the bootstrap's clock shows the simulated
 //! time.
 

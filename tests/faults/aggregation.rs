@@ -6,7 +6,7 @@ use payments_delivery::Delivery;
 use payments_tests::counting::{aggregate, drain, next_batch};
 use payments_tests::tables::key_of;
 
-use crate::fixture::Fixture;
+use crate::kit::fixture::Fixture;
 use crate::recount;
 
 impl Fixture {

@@ -6,10 +6,10 @@ use anyhow::Result;
 use payments_lab::facts::results::processed;
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
-use crate::invariants::Stage;
+use crate::kit::fixture::Fixture;
+use crate::kit::invariants::Stage;
 use crate::poison::bodies;
-use crate::transaction_service::{read_requests, result_of};
+use crate::kit::transaction_service::{read_requests, result_of};
 
 #[tokio::test]
 async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settles() -> Result<()> {

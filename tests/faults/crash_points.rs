@@ -13,10 +13,10 @@ use payments_machine::layers::random::Seed;
 use payments_tests::{Ask, CrashPoint, Reply, Way};
 use serde_json::json;
 
-use crate::fault_plan::{WAYS, WAYS_OF_TRANSACTIONS, every_crash_point, run_to};
-use crate::fixture::Fixture;
-use crate::invariants::{self, Stage};
-use crate::{disturbances, transaction_service};
+use crate::kit::fault_plan::{WAYS, WAYS_OF_TRANSACTIONS, every_crash_point, run_to};
+use crate::kit::fixture::Fixture;
+use crate::kit::invariants::{self, Stage};
+use crate::kit::{disturbances, transaction_service};
 
 /// What a case makes a function do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use payments_tests::LogLines;
 use payments_tests::tables::{details_key, number, text};
 use serde_json::Value;
 
-use crate::fixture::Fixture;
+use crate::kit::fixture::Fixture;
 use crate::night::{UNTIL_NIGHT, invoke};
 
 /// Takes the lines with this text.

@@ -13,11 +13,11 @@ use payments_machine::{Fate, Handlers as _};
 use payments_store::CALL_TIMEOUT;
 use serde_json::{Value, json};
 
-use crate::fault_plan::of_calls;
-use crate::fixture::Fixture;
-use crate::invariants::{Stage, violations};
+use crate::kit::fault_plan::of_calls;
+use crate::kit::fixture::Fixture;
+use crate::kit::invariants::{Stage, violations};
 use crate::night::{UNTIL_NIGHT, invoke};
-use crate::transaction_service::{batch_of, read_requests, result_of};
+use crate::kit::transaction_service::{batch_of, read_requests, result_of};
 
 /// The deadlines, in seconds after the start: those that leave less than twice the margin shorten the margin.
 const DEADLINES: std::ops::Range<i64> = 22..60;

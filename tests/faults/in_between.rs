@@ -12,9 +12,9 @@ use payments_machine::Fate;
 use payments_machine::layers::attributes::text;
 use payments_tests::Ask;
 
-use crate::fault_plan::of_calls;
-use crate::fixture::Fixture;
-use crate::invariants::Stage;
+use crate::kit::fault_plan::of_calls;
+use crate::kit::fixture::Fixture;
+use crate::kit::invariants::Stage;
 
 /// Creates a payment and kills `settle` after its first write. Returns it, and when it was settled.
 async fn left_in_between(fixture: &Fixture) -> Result<(Vec<Intent>, DateTime<Utc>)> {

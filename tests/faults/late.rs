@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};
 use payments_machine::Fate;
 
-use crate::fixture::Fixture;
-use crate::invariants::Stage;
+use crate::kit::fixture::Fixture;
+use crate::kit::invariants::Stage;
 
 /// The minute before the day ends.
 const EVENING: &str = "2026-11-20T23:58:00Z";

@@ -18,10 +18,10 @@ use payments_machine::layers::random::Seed;
 use payments_tests::{Ask, CrashPoint};
 use serde_json::{Value, json};
 
-use crate::disturbances;
-use crate::fault_plan::{WAYS, every_crash_point, run_to};
-use crate::fixture::Fixture;
-use crate::invariants::{self, Stage};
+use crate::kit::disturbances;
+use crate::kit::fault_plan::{WAYS, every_crash_point, run_to};
+use crate::kit::fixture::Fixture;
+use crate::kit::invariants::{self, Stage};
 
 /// From the morning of the payments' day, between 09:00 and 12:00, to the night in which the archive takes settled payments that did not
 /// expire, past 02:30.

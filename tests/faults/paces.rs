@@ -12,7 +12,7 @@ use payments_bank::Functions;
 use payments_machine::{Call, Environment, Fate};
 use payments_tests::tables::context;
 
-use crate::fixture::{Fixture, SWEEPER_TIMEOUT as TIMEOUT, redriven, settle};
+use crate::kit::fixture::{Fixture, SWEEPER_TIMEOUT as TIMEOUT, redriven, settle};
 use crate::sweeper::{many_due, swept};
 
 const THROTTLED: Fate = Fate::Refuse(400, "ProvisionedThroughputExceededException");

@@ -15,11 +15,11 @@ use payments_tests::Ask;
 use payments_tests::tables::{key, number, text};
 use serde_json::{Value, json};
 
-use crate::fault_plan::of_calls;
-use crate::fixture::{Fixture, redriven};
-use crate::invariants::Stage;
+use crate::kit::fault_plan::of_calls;
+use crate::kit::fixture::{Fixture, redriven};
+use crate::kit::invariants::Stage;
 use crate::sweeper::swept;
-use crate::transaction_service::{read_requests, result_of};
+use crate::kit::transaction_service::{read_requests, result_of};
 
 /// The id of a payment that there is not.
 const NOBODY: &str = "00000000-0000-5000-8000-000000000000";

@@ -36,10 +36,10 @@ use proptest::num::u8::ANY;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::Value;
 
-use crate::disturbances;
-use crate::fixture::{Fixture, dispatch, settle};
-use crate::invariants::{self, Stage};
-use crate::transaction_service;
+use crate::kit::disturbances;
+use crate::kit::fixture::{Fixture, dispatch, settle};
+use crate::kit::invariants::{self, Stage};
+use crate::kit::transaction_service;
 
 /// The number of schedules of each race.
 const SCHEDULES: u32 = 64;

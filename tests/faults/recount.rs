@@ -15,7 +15,7 @@ use payments_store::{LogHead, LogPosition, LogRead, Store};
 use payments_tests::tables::json_of_item;
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::kit::fixture::Fixture;
 
 /// The partition of the stream shards' checkpoints.
 const CHECKPOINTS: &str = "CHECKPOINT#counts";

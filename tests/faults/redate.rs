@@ -11,7 +11,7 @@ use payments_tests::Ask;
 use redate::RedateOutcome;
 use serde_json::json;
 
-use crate::fixture::{CALENDARS, Fixture, SWEEPER_TIMEOUT};
+use crate::kit::fixture::{CALENDARS, Fixture, SWEEPER_TIMEOUT};
 
 /// The first instant of the next open date after a Saturday.
 fn open_after(saturday: NaiveDate) -> Result<String> {

@@ -9,8 +9,8 @@ use payments_lab::Weakness;
 use payments_machine::layers::random::Seed;
 use payments_machine::triggers::stream_settings;
 
-use crate::fixture::{Fixture, dispatch, stream_of};
-use crate::staleness::Lag;
+use crate::kit::fixture::{Fixture, dispatch, stream_of};
+use crate::kit::staleness::Lag;
 
 /// Creates payments and cancels some; all are over at the end.
 async fn a_day(fixture: &Fixture) -> Result<()> {

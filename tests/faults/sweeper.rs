@@ -13,10 +13,10 @@ use payments_machine::{Call, Fate};
 use payments_store::Item;
 use payments_tests::tables::{Units, key_of, number as n, text as s, units};
 
-use crate::fixture::Fixture;
-use crate::invariants::Stage;
-use crate::staleness::Lag;
-use crate::transaction_service::result_of;
+use crate::kit::fixture::Fixture;
+use crate::kit::invariants::Stage;
+use crate::kit::staleness::Lag;
+use crate::kit::transaction_service::result_of;
 
 pub(crate) fn swept(report: SweeperOutcome) -> Result<SweepOutcome> {
     if let SweeperOutcome::Sweep(report) = report { Ok(report) } else { bail!("{report:?}") }

@@ -18,12 +18,12 @@ use payments_tests::Ask;
 use payments_tests::tables::text;
 use serde_json::{Value, json};
 
-use crate::fault_plan::of_calls;
-use crate::fixture::{Fixture, settle, stream_of};
-use crate::invariants::{self, Stage};
+use crate::kit::fault_plan::of_calls;
+use crate::kit::fixture::{Fixture, settle, stream_of};
+use crate::kit::invariants::{self, Stage};
 use crate::night::invoke;
-use crate::staleness::Lag;
-use crate::transaction_service::{read_requests, result_of, send_results};
+use crate::kit::staleness::Lag;
+use crate::kit::transaction_service::{read_requests, result_of, send_results};
 
 /// What the invariant checker says of a payment that was not settled.
 const STAYS_PENDING: &str = "is PENDING when everything is over";

@@ -295,3 +295,16 @@ async fn without_calendars_the_daily_look_reads_nothing() -> Result<()> {
     assert_eq!((world.recorder.take_operations(), world.outside.metrics.take()), (vec![], vec![]));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_moved_payment_is_sent_on_its_new_date_and_not_before() -> Result<()> {
+    let bank = Announced::new().await?;
+    let id = bank.create("following").await?;
+    bank.run("move").await?;
+    for (now, status) in [("2026-12-28T23:59:59Z", "SCHEDULED"), ("2026-12-29T00:00:00Z", "PENDING")] {
+        bank.world.set_clock(now)?;
+        bank.world.sweep().await?;
+        assert_eq!(bank.get(&id).await?.field("status"), status, "{now}");
+    }
+    Ok(())
+}

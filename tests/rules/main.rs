@@ -2,19 +2,15 @@
 
 mod access;
 mod alarms;
-mod api_names;
 mod bounds;
 mod circles;
+mod contract;
 mod costs;
+mod documents;
 mod domain;
-mod generators;
 mod graph;
 mod iam;
-mod joining;
-mod links;
 mod model;
-mod openapi;
-mod runbook;
 mod sam_local;
 mod stages;
 mod template;

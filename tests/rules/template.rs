@@ -194,9 +194,12 @@ pub(crate) fn text(value: &Value) -> Result<&str> {
 
 /// The value of a function's environment variable, with default parameters.
 pub(crate) fn variable_of(deployed: &Template, package: &str, name: &str) -> Option<String> {
-    // The name of a bucket has no capitals.
-    let bucket = |id: &str| id.ends_with("Bucket").then(|| id.to_ascii_lowercase());
-    deployed.variable(package, name, &bucket).ok().flatten()
+    deployed.variable(package, name, &name_of_bucket).ok().flatten()
+}
+
+/// The name of a bucket, which has no capitals.
+pub(crate) fn name_of_bucket(id: &str) -> Option<String> {
+    id.ends_with("Bucket").then(|| id.to_ascii_lowercase())
 }
 
 /// A table of the schema as CloudFormation writes it.

@@ -10,7 +10,7 @@ use payments_machine::yaml::from_str;
 use payments_tests::deployed;
 use serde_json::{Value, json};
 
-use crate::template::{FUNCTION, http_events, package, resources, template};
+use crate::template::{FUNCTION, http_events, name_of_bucket, package, resources, template};
 
 /// The events of one type, each with its function.
 fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
@@ -27,22 +27,28 @@ fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value
 /// The table of expectations.
 const EXPECTATIONS: &str = include_str!("expectations.yaml");
 
+/// What is at a path of the template, or of its resources.
+fn at(template: &Value, path: &str) -> Option<Value> {
+    let below = |root: &Value| path.split('.').try_fold(root.clone(), |value, name| value.get(name).cloned());
+    below(template).or_else(|| below(&template["Resources"]))
+}
+
 #[test]
 fn what_protects_money_and_order_is_what_was_expected_by_hand() -> Result<()> {
     let template = template()?;
     let expected: BTreeMap<String, Value> = from_str(EXPECTATIONS)?;
     for (path, wanted) in expected {
-        let place = |root: &Value| path.split('.').fold(root.clone(), |value, name| value[name].clone());
-        let found =
-            Some(place(&template)).filter(|found| !found.is_null()).unwrap_or_else(|| place(&template["Resources"]));
-        assert_eq!(found, wanted, "{path}");
+        // A default is one of something that exists.
+        let (parent, _) = path.rsplit_once('.').context("no path")?;
+        ensure!(at(&template, parent).is_some(), "there is no {parent}");
+        assert_eq!(at(&template, &path).unwrap_or_default(), wanted, "{path}");
     }
     Ok(())
 }
 
 #[test]
 fn one_machine_reads_the_template() -> Result<()> {
-    deployed().map(drop)
+    deployed()?.check_variables(&name_of_bucket)
 }
 
 /// Lambda requires at least six times the function's timeout.

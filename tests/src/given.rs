@@ -33,7 +33,7 @@ use payments_store::{
 use serde_json::json;
 
 use crate::ask::{Ask, Reply};
-use crate::requests::{NOW, given, request_text};
+use crate::events::requests::{NOW, given, request_text};
 use crate::tables::{NO_DEADLINE, context, number, text};
 use crate::world::World;
 

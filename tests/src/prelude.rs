@@ -11,12 +11,10 @@ pub use serde_json::{Value, json};
 
 pub use crate::ask::{Ask, Reply};
 pub use crate::asserts::{assert_fails, assert_has};
-pub use crate::cases::note_case;
 pub use crate::counting::Counting;
-pub use crate::crash_points::{CrashPoints, Way};
+pub use crate::crash_points::{CrashPoints, Way, note_case};
 pub use crate::given::move_on;
-pub use crate::interruption::interrupted;
-pub use crate::invocations::{invoke, invoke_until};
+pub use crate::invocations::{interrupted, invoke, invoke_until};
 pub use crate::orders::{entry, failed, order, order_with, processed, with};
 pub use crate::tables::{NO_DEADLINE, Units, context, details_key, item, key_of, number, text, units};
 pub use crate::world::World;

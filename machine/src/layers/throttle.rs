@@ -174,8 +174,10 @@ impl Throttle {
             let is_failed =
                 answer["__type"].as_str().is_some_and(|kind| kind.ends_with("ConditionalCheckFailedException"));
             if is_failed {
-                // The engine reports nothing here. DynamoDB charges for the item that is there.
-                used = state.costs.get(&id).cloned().unwrap_or_default();
+                // The engine reports nothing here. DynamoDB charges for the item that is there, at least 1 unit.
+                let table = input["TableName"].as_str().unwrap_or_default();
+                let least = || CapacityUse::from([((operation.to_owned(), table.to_owned()), 2)]);
+                used = state.costs.get(&id).cloned().unwrap_or_else(least);
             } else {
                 let of_table = used.iter().filter(|((_, place), _)| input["TableName"] == place.as_str());
                 let of_table = of_table.map(|(name, cost)| (name.clone(), *cost)).collect();

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::handlers::Handlers;
-use crate::invocation::context;
+use crate::handlers::invocation::context;
 use crate::stack::Stack;
 use crate::triggers::sources::stream_settings;
 

@@ -13,9 +13,9 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::handlers::Handlers;
-use crate::invocation::context;
+use crate::handlers::invocation::context;
 use crate::stack::Stack;
-use crate::started::Started;
+use crate::handlers::Started;
 
 /// What invokes the functions that operators started.
 pub(super) struct Starting {

@@ -12,7 +12,7 @@ use payments_tests::{CrashPoint, note_case};
 use super::fault::{Fault, WAYS};
 use super::made::Made;
 use super::shards;
-use crate::fault_plan::{CANCELLED_BY_CONDITION, CANCELLED_BY_CONFLICT, REPLY_LOST_ONCE};
+use crate::kit::fault_plan::{CANCELLED_BY_CONDITION, CANCELLED_BY_CONFLICT, REPLY_LOST_ONCE};
 use payments_tests::counting::{aggregate, drain, next_batch};
 
 /// The calls of such a batch: one read of the checkpoint, one of the log's head, and three transactions.

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::fault::Fault;
 use super::shards::{self, Shards};
-use crate::fault_plan::Run;
-use crate::fixture::Fixture;
+use crate::kit::fault_plan::Run;
+use crate::kit::fixture::Fixture;
 use payments_tests::counting::{aggregate, drain};
 
 /// How many pollers read the stream.

@@ -14,8 +14,8 @@ use tokio::runtime::Runtime;
 
 use super::deliveries::{Deliveries, Move, POLLERS, Seen};
 use super::past;
-use crate::fault_plan::of_calls;
-use crate::fixture::Fixture;
+use crate::kit::fault_plan::of_calls;
+use crate::kit::fixture::Fixture;
 use crate::recount;
 
 /// How many pasts are made.

@@ -3,8 +3,8 @@
 use payments_tests::{CrashPoint, Way};
 use proptest::prelude::*;
 
-use crate::fault_injector::FaultInjector;
-use crate::fault_plan::{
+use crate::kit::fault_injector::FaultInjector;
+use crate::kit::fault_plan::{
     CANCELLED_BY_CONDITION, CANCELLED_BY_CONFLICT, KILLED_AFTER, KILLED_BEFORE, REPLY_LOST, REPLY_LOST_ONCE, Run,
     THROTTLED_FROM_HERE_ON, run_to,
 };

@@ -10,7 +10,7 @@ use payments_machine::triggers::stream_settings;
 use serde_json::{Value, json};
 
 use super::shards;
-use crate::fixture::Fixture;
+use crate::kit::fixture::Fixture;
 use crate::recount::counters as shown;
 use payments_tests::counting::{aggregate, drain};
 

@@ -11,9 +11,9 @@ use payments_machine::layers::random::Seed;
 use payments_tests::{Ask, tables};
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::kit::fixture::Fixture;
 use crate::recount;
-use crate::transaction_service;
+use crate::kit::transaction_service;
 
 /// How many things happen.
 const EVENTS: usize = 60;

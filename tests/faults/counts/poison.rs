@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::made::Made;
 use super::shards;
-use crate::fixture::Fixture;
+use crate::kit::fixture::Fixture;
 use crate::recount::{checkpoints, counters};
 use payments_tests::counting::{aggregate, drain, next_batch};
 

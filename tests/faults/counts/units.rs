@@ -12,7 +12,7 @@ use payments_store::item_bytes;
 use payments_tests::tables::item_of;
 
 use super::made::Made;
-use crate::fixture::Fixture;
+use crate::kit::fixture::Fixture;
 use crate::recount::{counters, items};
 use payments_tests::counting::aggregate;
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use payments_lab::facts::intent::Intent;
 
 use super::{Race, Races, Task};
-use crate::fixture::amendment_of;
+use crate::kit::fixture::amendment_of;
 
 impl Races {
     /// Notes what clients want of a payment that is due. It stays due, so that the sweep can claim it before and after.

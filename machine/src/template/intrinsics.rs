@@ -1,6 +1,6 @@
 //! CloudFormation's intrinsic functions, as far as functions and queues of the template use them.
 
-use crate::yaml::{Content, Node, YamlError};
+use super::yaml::{Content, Node, YamlError};
 
 /// What takes the place of a parameter's value, of a resource's name or of a condition.
 pub type Given<'g> = &'g dyn Fn(&str) -> Option<String>;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use payments_machine::{Call, Fate};
 use payments_tests::{CrashPoint, CrashPoints, Way};
 
-use crate::fault_injector::FaultInjector;
+use super::fault_injector::FaultInjector;
 
 /// An error before the call is done.
 const ERROR: Fate = Fate::Refuse(500, "InternalServerError");

@@ -12,8 +12,8 @@ use payments_lab::laws::{self, Pending};
 use payments_machine::layers::attributes::{key_of, number};
 use payments_machine::layers::sqs::Sent;
 
-use crate::fixture::Fixture;
-use crate::transaction_service::settlement_of;
+use super::fixture::Fixture;
+use super::transaction_service::settlement_of;
 
 /// How far a payment must have come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,8 +27,8 @@ use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::{Value, json};
 
-use crate::fault_injector::FaultInjector;
-use crate::transaction_service;
+use super::fault_injector::FaultInjector;
+use super::transaction_service;
 
 /// When every test begins: a Friday morning in winter, when London's clocks show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";

@@ -19,8 +19,8 @@ use payments_machine::{Call, Fate, Layers, Recorder, Time};
 use payments_queue::Queue;
 use payments_tests::World;
 
-use crate::staleness::Lag;
-use crate::task_scheduler::TaskScheduler;
+use super::staleness::Lag;
+use super::task_scheduler::TaskScheduler;
 
 /// Decides the fate of each try.
 pub(crate) type Decide = dyn Fn(&Call) -> Fate + Send + Sync;

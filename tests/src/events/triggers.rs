@@ -8,9 +8,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::event_files::{event_files, event_text, function_of};
+use super::files::{event_files, event_text, function_of};
 use crate::given::{ACCOUNT, world_at};
-use crate::requests::http_events;
+use super::requests::http_events;
 use crate::world::World;
 
 /// When the events arrive: on the day of the first payment.

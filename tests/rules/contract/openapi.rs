@@ -16,8 +16,8 @@ use payments_model::{
     ScheduledFor, ShardCount, Status, TransactionId,
 };
 use payments_tests::contract::conforms;
-use payments_tests::event_files::{answer, function_of};
-use payments_tests::requests::{http_events, request_text};
+use payments_tests::events::files::{answer, function_of};
+use payments_tests::events::requests::{http_events, request_text};
 use payments_tests::{Contract, Reply};
 use serde_json::{Value, json};
 

@@ -26,7 +26,7 @@ use payments_machine::yaml::from_str;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::event_files::{answer, event_path, event_text, in_repository};
+use super::files::{answer, event_path, event_text, in_repository};
 
 /// When the requests arrive.
 pub const NOW: &str = "2026-11-20T09:00:00Z";

@@ -8,8 +8,8 @@ use anyhow::Result;
 use fastrand::Rng;
 use payments_delivery::{Position, Record, SequenceNumber, ShardId};
 
-use crate::fixture::{Fixture, dispatch};
-use crate::staleness::Lag;
+use super::fixture::{Fixture, dispatch};
+use super::staleness::Lag;
 use payments_tests::counting::aggregate;
 
 /// The most changes that a read lags behind: about as many as one case makes.

@@ -1,0 +1,5 @@
+//! Documents: their links, their commands, and what newcomers rely on.
+
+pub(crate) mod commands;
+pub(crate) mod joining;
+pub(crate) mod links;
