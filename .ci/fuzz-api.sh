@@ -116,7 +116,7 @@ with open("openapi.yaml", encoding="utf-8") as file:
     dates = sorted(set(re.findall(r'scheduledFor: "([0-9-]{10})', file.read())))
 today, *dates = map(datetime.date.fromisoformat, [sys.argv[1], *dates])
 if dates[0] < today or (dates[-1] - today).days > 731:
-    sys.exit("no payment can be for the dates of openapi.yaml: move all of them, and those of local/src/docs/examples.rs")
+    sys.exit("no payment can be for the dates of openapi.yaml: move all of them, and those of local/src/example_dates.rs")
 if (days := (dates[0] - today).days) < 60:
     print(f"WARNING: in {days} days the dates of openapi.yaml begin to pass: move all of them")
 PYTHON

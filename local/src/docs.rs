@@ -1,8 +1,6 @@
 //! The API's description and a page that shows it. People on this machine read them without a token, and both
 //! are in this program: nothing comes from elsewhere.
 
-mod examples;
-
 use std::io::{Cursor, Read as _};
 
 use anyhow::{Context as _, Result};
@@ -16,6 +14,8 @@ use serde_json::Value;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::ZipArchive;
 use zip::result::ZipError;
+
+use crate::example_dates;
 
 /// The path of the page.
 pub const PAGE: &str = "/docs";
@@ -71,7 +71,7 @@ fn of(content_type: &'static str, body: Body) -> Response {
 
 /// Returns the description, whose examples begin at `now`, in a bank in `zone`.
 pub fn description(zone: BusinessZone, now: UtcSecond) -> Result<String> {
-    examples::near(OPENAPI, zone.date_of(now), zone)
+    example_dates::near(OPENAPI, zone.date_of(now), zone)
 }
 
 fn as_json(zone: BusinessZone, now: UtcSecond) -> Result<String> {

@@ -7,6 +7,7 @@ pub mod background;
 pub mod business_days;
 pub mod demo;
 pub mod docs;
+mod example_dates;
 pub mod gateway;
 mod invoke;
 pub mod provider;

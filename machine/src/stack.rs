@@ -13,11 +13,11 @@ use payments_store::Store;
 
 use crate::engine::{Direct, Engine};
 use crate::environment::{Environment, webhook_master};
+use crate::handlers::Started;
 use crate::layers::client_over;
 use crate::layers::record::Recorder;
 use crate::links::{ReportLinks, reports_in};
 use crate::queues::Queues;
-use crate::handlers::Started;
 use crate::template::Template;
 
 /// The engine that holds the tables.

@@ -11,10 +11,10 @@ use chrono::{DateTime, TimeDelta};
 use libtest_mimic::Trial;
 use payments_tests::events::files::{answer, function_of};
 use payments_tests::events::requests::{NOW, http_events, request_text};
+use payments_tests::events::triggers;
 use payments_tests::events::triggers::{
     deadline_of, delivered, found_by, in_order_of_ids, now_of, snapshot_text, trigger_events,
 };
-use payments_tests::events::triggers;
 use payments_tests::{Reply, World, given};
 use serde_json::{Value, json};
 use tempfile::TempDir;

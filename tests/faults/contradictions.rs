@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::kit::fixture::Fixture;
 use crate::kit::invariants::Stage;
-use crate::poison::bodies;
 use crate::kit::transaction_service::{read_requests, result_of};
+use crate::poison::bodies;
 
 #[tokio::test]
 async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settles() -> Result<()> {

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use crate::kit::fault_plan::of_calls;
 use crate::kit::fixture::Fixture;
 use crate::kit::invariants::{Stage, violations};
-use crate::night::{UNTIL_NIGHT, invoke};
 use crate::kit::transaction_service::{batch_of, read_requests, result_of};
+use crate::night::{UNTIL_NIGHT, invoke};
 
 /// The deadlines, in seconds after the start: those that leave less than twice the margin shorten the margin.
 const DEADLINES: std::ops::Range<i64> = 22..60;

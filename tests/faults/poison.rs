@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use crate::kit::fault_plan::of_calls;
 use crate::kit::fixture::{Fixture, redriven};
 use crate::kit::invariants::Stage;
-use crate::sweeper::swept;
 use crate::kit::transaction_service::{read_requests, result_of};
+use crate::sweeper::swept;
 
 /// The id of a payment that there is not.
 const NOBODY: &str = "00000000-0000-5000-8000-000000000000";

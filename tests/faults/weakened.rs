@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use crate::kit::fault_plan::of_calls;
 use crate::kit::fixture::{Fixture, settle, stream_of};
 use crate::kit::invariants::{self, Stage};
-use crate::night::invoke;
 use crate::kit::staleness::Lag;
 use crate::kit::transaction_service::{read_requests, result_of, send_results};
+use crate::night::invoke;
 
 /// What the invariant checker says of a payment that was not settled.
 const STAYS_PENDING: &str = "is PENDING when everything is over";

@@ -9,8 +9,8 @@ use insta::assert_snapshot;
 use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
 use payments_tests::events::files::{answers, event_files, event_text, function_of, snapshot_of};
-use payments_tests::given::{http_event, run, world_of};
 use payments_tests::events::requests::{event_of, given, http_events, request_text};
+use payments_tests::given::{http_event, run, world_of};
 
 /// The operations whose result depends on stored items.
 const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "UpdateItem"];

@@ -7,11 +7,11 @@ use insta::assert_snapshot;
 use lambda_runtime::LambdaEvent;
 use payments_machine::Handlers as _;
 use payments_tests::events::files::{event_text, function_of, snapshot_of};
-use payments_tests::given::ACCOUNT;
-use payments_tests::prelude::*;
 use payments_tests::events::triggers::{
     GIVEN, deadline_of, delivered, found_by, in_order_of_ids, now_of, snapshot_text, trigger_events, world_of,
 };
+use payments_tests::given::ACCOUNT;
+use payments_tests::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

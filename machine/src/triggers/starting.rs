@@ -13,9 +13,9 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::handlers::Handlers;
+use crate::handlers::Started;
 use crate::handlers::invocation::context;
 use crate::stack::Stack;
-use crate::handlers::Started;
 
 /// What invokes the functions that operators started.
 pub(super) struct Starting {

@@ -12,8 +12,8 @@ use payments_tests::{Ask, tables};
 use serde_json::{Value, json};
 
 use crate::kit::fixture::Fixture;
-use crate::recount;
 use crate::kit::transaction_service;
+use crate::recount;
 
 /// How many things happen.
 const EVENTS: usize = 60;

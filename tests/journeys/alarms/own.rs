@@ -8,9 +8,9 @@ use object_store::ObjectStoreExt as _;
 use payments_alarms::Sample;
 use payments_machine::Handlers as _;
 use payments_tests::events::files::function_of;
+use payments_tests::events::triggers::{delivered, found_by, now_of, world_of};
 use payments_tests::given::ACCOUNT;
 use payments_tests::prelude::*;
-use payments_tests::events::triggers::{delivered, found_by, now_of, world_of};
 use payments_tests::{Bus, Reaction, Receivers};
 
 use super::day::Day;

@@ -7,8 +7,8 @@ use payments_machine::layers::{client_over, fault};
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
 use payments_store::{EndpointChoice, LogPosition, Store};
-use payments_tests::prelude::*;
 use payments_tests::events::triggers::world_of;
+use payments_tests::prelude::*;
 use payments_tests::{Bus, Receivers};
 
 use super::day::Day;

@@ -9,8 +9,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::files::{event_files, event_text, function_of};
-use crate::given::{ACCOUNT, world_at};
 use super::requests::http_events;
+use crate::given::{ACCOUNT, world_at};
 use crate::world::World;
 
 /// When the events arrive: on the day of the first payment.

@@ -34,7 +34,7 @@ struct Move {
 }
 
 /// Returns a text with the examples of a bank in `zone`, in which the story begins `today`.
-pub(super) fn near(text: &str, today: BusinessDate, zone: BusinessZone) -> Result<String> {
+pub(crate) fn near(text: &str, today: BusinessDate, zone: BusinessZone) -> Result<String> {
     let (begins, written): (BusinessDate, BusinessDate) = (BEGINS.parse()?, DUE_DATE.parse()?);
     let mut moved = Move { begins, today, seconds: TimeDelta::zero() };
     let due = moved.date(written)?;
