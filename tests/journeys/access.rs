@@ -76,6 +76,7 @@ async fn every_route_requires_its_scope_and_account() -> Result<()> {
             (token(json!({ "scope": "" })), forbidden),
             (token(json!({ "scope": "openid payments" })), forbidden),
             (token(json!({ "scope": wrong })), forbidden),
+            (machine(json!({ "scope": wrong })), forbidden),
             (machine(json!({ "scope": right })), None),
             (machine(json!({ "scp": ["openid", right] })), None),
             (machine(json!({ "scope": all })), None),

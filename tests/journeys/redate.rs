@@ -152,6 +152,10 @@ async fn a_look_changes_nothing_and_a_second_move_moves_nothing() -> Result<()> 
     assert_eq!(bank.world.items().await?, before);
     let line: Value = serde_json::from_str(&bank.world.outside.metrics.take().remove(0))?;
     assert_has(&line, &json!({ "WaitingForRedate": 2, "LeftOnClosedDate": 1, "RedateUnfinished": 0 }));
+    // The look of a schedule names no dates.
+    bank.world.set_clock("2026-12-10T02:10:00Z")?;
+    let daily = ask(&bank.after, &json!({ "action": "look" }), NO_DEADLINE).await?;
+    assert_eq!((daily.looked, daily.waiting), (4, 2));
 
     assert_eq!(bank.run("move").await?.moved, 2);
     let before = bank.world.items().await?;

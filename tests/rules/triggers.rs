@@ -37,6 +37,7 @@ fn at(template: &Value, path: &str) -> Option<Value> {
 fn what_protects_money_and_order_is_what_was_expected_by_hand() -> Result<()> {
     let template = template()?;
     let expected: BTreeMap<String, Value> = from_str(EXPECTATIONS)?;
+    assert_eq!(events(&template, "ScheduleV2")?.len(), 8, "a schedule that the table does not expect");
     for (path, wanted) in expected {
         // A default is one of something that exists.
         let (parent, _) = path.rsplit_once('.').context("no path")?;

@@ -201,7 +201,9 @@ async fn left() -> Result<Vec<String>> {
 async fn calendar_ends() -> Result<Vec<String>> {
     let world = World::with(|environment| environment.calendars = "EUR=T2,USD=FED".to_owned()).await?;
     let recount = ("recount", r#"{"action":"recount","from":"2033-07-04","to":"2033-07-04"}"#);
-    ran(&world, "2033-07-04T00:30:00Z", recount, NO_DEADLINE).await
+    let lines = ran(&world, "2033-07-04T00:30:00Z", recount, NO_DEADLINE).await?;
+    assert_has(&serde_json::from_str(&lines[0])?, &json!({ "CalendarDaysShort": 1 }));
+    Ok(lines)
 }
 
 /// A run that was committed and not finished, and whose files are gone.

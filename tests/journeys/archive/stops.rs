@@ -3,6 +3,7 @@
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use archive::{Archive, ArchiveOutcome, Config};
@@ -42,6 +43,23 @@ async fn the_next_run_resumes_a_stopped_one() -> Result<()> {
         note_case("archive-steps", format_args!("each {operation} {fate:?}"), 0)?;
     }
     Ok(())
+}
+
+/// Every put and every delete loses its reply once, in one run.
+#[tokio::test]
+async fn a_reply_lost_once_does_no_harm() -> Result<()> {
+    let world = World::open().await?;
+    let before = put_many(&world, 3).await?;
+    world.set_clock(NIGHT)?;
+    let seen: Mutex<BTreeSet<String>> = Mutex::default();
+    let is_first = move |call: &Call| {
+        let is_write = ["PutItem", "DeleteItem"].contains(&call.operation.as_str());
+        let written = format!("{} {}", call.operation, call.input());
+        is_write && seen.lock().unwrap_or_else(PoisonError::into_inner).insert(written)
+    };
+    let lossy = world.functions_meeting(Fate::LoseReply, is_first).await?;
+    assert_eq!(archive_with(&lossy).await?, ArchiveOutcome { already_gone: 3, ..archived(0) });
+    assert_archived(&world, "tenant", &before).await
 }
 
 #[tokio::test]

@@ -4,9 +4,12 @@ use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use payments_boot::Lookup;
+use payments_tests::given::{HORIZON_DAYS, prepare};
 use recount::RecountOutcome;
 
-use super::{a_counted_day, alter, exact, finding, interfered, moving, of_day, put, recount, repair, shown};
+use super::{
+    NIGHT, THAT_NIGHT, a_counted_day, alter, exact, finding, interfered, moving, of_day, put, recount, repair, shown,
+};
 
 /// When the next night's recount finds drift, and when that can be repaired.
 const FOUND_AT: &str = "2090-06-16T02:30:10Z";
@@ -73,6 +76,19 @@ async fn drift_is_repaired_after_a_day_and_an_hour() -> Result<()> {
     put(&world, "one-more", LATER).await?;
     world.count_all().await?;
     assert_eq!(recount(&world).await?, exact(3));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_date_that_was_never_counted_gets_its_counters() -> Result<()> {
+    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    prepare(&world, &["a-day"], THAT_NIGHT).await?;
+    assert_eq!(shown(&world).await?["total"], 0);
+    for (now, action) in [(NIGHT, "recount"), (LATER, "repair")] {
+        world.set_clock(now)?;
+        of_day(world.functions(), action).await?;
+    }
+    assert_eq!(shown(&world).await?["total"], 7);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! How a redate ends before its last payment, and that repeating it goes on.
 
-use super::{Announced, HOLIDAY};
+use super::{Announced, HOLIDAY, ask};
 use payments_tests::prelude::*;
 
 /// A write that is throttled too often ends the shard; the next run moves what is left, each payment once.
@@ -19,6 +19,19 @@ async fn repeating_a_throttled_run_goes_on() -> Result<()> {
             assert_eq!(payment["version"].as_n().map(String::as_str), Ok("2"), "{operation}");
         }
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_without_time_calls_nothing_and_says_where_to_continue() -> Result<()> {
+    let announced = Announced::new().await?;
+    announced.create("following").await?;
+    announced.world.forget();
+    let request = json!({ "action": "move", "calendar": "GB", "from": "2026-12-20", "to": "2026-12-31" });
+    let outcome = ask(&announced.after, &request, 0).await?;
+    assert_eq!((outcome.is_complete, outcome.next.as_deref()), (false, Some("2026-12-20")));
+    assert!(announced.world.recorder.take_operations().is_empty());
+    assert_eq!(ask(&announced.after, &request, NO_DEADLINE).await?.moved, 1);
     Ok(())
 }
 
