@@ -2,6 +2,9 @@
 //!
 //! Both writes are idempotent. A crash between them leaves details without a head: no reader sees such a payment,
 //! and a retry completes it.
+//!
+//! If the details exist and the head is missing, `ingest` also looks for details of amendments. With amendments the head is
+//! lost, and not put: the first details of an amended payment never build a head.
 
 use futures::future::try_join;
 use http::HeaderName;

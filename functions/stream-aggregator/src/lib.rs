@@ -2,7 +2,12 @@
 //!
 //! Lambda delivers at least once. A batch may be repeated after a success, or with other boundaries, and a
 //! poller that lost its position starts at the oldest record. The checkpoint of the stream shard moves in
-//! the same transaction as the counters, and shows which changes were counted.
+//! the same transaction as the counters, and shows which changes were counted. This relies on Lambda: if a
+//! mapping never discards records, Lambda delivers a batch only after all earlier ones succeeded.
+//!
+//! An amendment to another date counts on both dates. A terminal head that disappears was archived or has
+//! expired, and counts as archived: the long-term table alone has it. Counters cost 2 write units per commit and
+//! date, and the checkpoint 2 per commit of up to 1,000 changes.
 
 mod config;
 mod event;

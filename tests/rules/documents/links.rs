@@ -1,8 +1,8 @@
-//! Each link of a document, and each "see docs/page.md, Heading", leads to a file and a heading that exist.
+//! Documents are short, and their links and each "see docs/page.md, Heading" lead to files and headings that exist.
 
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::tree::{files, in_repository, read};
 
@@ -10,12 +10,47 @@ use crate::tree::{files, in_repository, read};
 const PAGES: [(&str, usize); 3] =
     [("docs/alarms.md", 35 * 1024), ("docs/operations.md", 22 * 1024), ("docs/restore.md", 13 * 1024)];
 
+/// Pages that a newcomer reads first, with the most bytes that each may have.
+const FIRST: [(&str, usize); 2] = [("README.md", 7 * 1024), ("ARCHITECTURE.md", 25 * 1024)];
+
+const MAX_GLOSSARY: usize = 50;
+const MAX_LINE: usize = 110;
+
 #[test]
-fn pages_of_an_operator_are_short() -> Result<()> {
-    for (page, most) in PAGES {
+fn pages_are_short() -> Result<()> {
+    for (page, most) in PAGES.into_iter().chain(FIRST) {
         let bytes = read(page)?.len();
         assert!(bytes <= most, "{page} has {bytes} bytes, of {most}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_glossary_is_short() -> Result<()> {
+    let page = read("ARCHITECTURE.md")?;
+    let glossary = page.split("\n## ").find_map(|section| section.strip_prefix("Glossary\n"));
+    let entries = glossary.context("no glossary")?.lines().filter(|line| line.starts_with("| ")).skip(1).count();
+    assert!((1..=MAX_GLOSSARY).contains(&entries), "{entries} entries, of {MAX_GLOSSARY}");
+    Ok(())
+}
+
+/// Tables, blocks of code and a span of code on a line of its own cannot be cut.
+#[test]
+fn lines_of_documents_are_short() -> Result<()> {
+    let mut long = Vec::new();
+    for (path, bytes) in files("")?.into_iter().filter(|(path, _)| path.extension().is_some_and(|it| it == "md")) {
+        let (text, mut is_code) = (String::from_utf8(bytes)?, false);
+        for (index, line) in text.lines().enumerate() {
+            let trimmed = line.trim_start();
+            is_code ^= trimmed.starts_with("```");
+            let is_span = trimmed.starts_with('`') && trimmed.matches('`').count() == 2;
+            let may = is_code || is_span || trimmed.starts_with('|');
+            if !may && line.chars().count() > MAX_LINE {
+                long.push(format!("{}:{}", path.display(), index + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "lines of more than {MAX_LINE} characters: {long:#?}");
     Ok(())
 }
 

@@ -1,4 +1,14 @@
 //! Heads as items, and back, with checks that reject a damaged item.
+//!
+//! The head of an amended payment has up to three more attributes:
+//!
+//! | attribute | says |
+//! |---|---|
+//! | `details` | the amendment in force: `<version>#<amendmentId>` |
+//! | `amended` | time, actor and changed fields of the last amendment; a settlement removes it |
+//! | `moved` | the due time, if it is not the slot's: the key of the index `moved` |
+//!
+//! The payment's version is the length of its trail and its amendments together.
 
 use std::collections::HashMap;
 
