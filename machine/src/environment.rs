@@ -128,7 +128,7 @@ impl Environment {
         Template::ours()?.check_variables(&|id| self.given(id))
     }
 
-    /// Returns a variable of a function as the template gives it to the function on this machine. [`Self::check`] has read it before.
+    /// Returns a variable of a function as the template gives it to the function on this machine. The start has read it before.
     pub fn get(&self, package: &str, name: &str) -> Option<String> {
         match name {
             "DYNAMODB_ENDPOINT" => Some(self.endpoint.clone()),
