@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 AT_ONCE = os.cpu_count() or 2
 
 # The rules that read the template: the others would say of each fault what they say of none.
-SOURCES = sorted(ROOT.glob("tests/rules/*.rs"))
+SOURCES = sorted(ROOT.glob("tests/rules/**/*.rs"))
 OF_TEMPLATE = [f"{file.stem}::" for file in SOURCES if "template()" in file.read_text(encoding="utf-8")]
 
 # The patterns of each check's error message, the most specific first.
