@@ -12,7 +12,7 @@ use payments_machine::{Queues, Stack, Started};
 use payments_model::{OutageKind, UtcSecond};
 use payments_queue::Queue;
 
-/// What operators reach on one machine.
+/// The operations of the console on one machine.
 #[derive(Debug, Clone)]
 pub struct OneMachine {
     /// The queues.

@@ -33,7 +33,7 @@ impl SimulatedBank {
     /// Opens a bank without payments, at this time.
     ///
     /// # Errors
-    /// When `now` is not a date-time such as `2026-11-30T09:00:00Z`.
+    /// If `now` is not a date-time such as `2026-11-30T09:00:00Z`.
     pub async fn open(now: &str) -> Result<Self> {
         let machine = Given::at(now, |_| {}).await?;
         let functions = Arc::new(Functions::on(&machine.stack, &machine.stack.client())?);

@@ -1,6 +1,6 @@
 //! `console` alone over the machine: a public page, views for operators alone, and what each view reads and lists.
 
-/// What operators reach on one machine. `bank` links it with all functions.
+/// The operations of the console on one machine. `bank` links it with all functions.
 #[path = "../../../bank/src/operations.rs"]
 pub mod operations;
 
@@ -87,7 +87,7 @@ impl Alone {
         Ok(reply.text)
     }
 
-    /// What the links of a list's pages lead to, page by page. The last link of a page leads to the next one, if there is one.
+    /// The targets of the links of a list's pages, page by page. The last link of a page leads to the next one, if there is one.
     async fn pages(&self, first: &str) -> Result<Vec<Vec<String>>> {
         let (mut pages, mut next) = (Vec::new(), Some(first.to_owned()));
         while let Some(wanted) = next {

@@ -25,7 +25,7 @@ use crate::webhook::{Answer, REPLY_TIMEOUT, REQUEST_TIMEOUT, SendError, Sender};
 /// How long a request takes at most, with its answer.
 pub(crate) const LONGEST_REQUEST: Duration = REQUEST_TIMEOUT.saturating_add(REPLY_TIMEOUT);
 
-/// How long a lease lasts from its last renewal, which each commit is. It is more than the function's timeout and 5 s for clocks that
+/// The length of a lease from its last commit, which renews it. It is more than the function's timeout and 5 s for clocks that
 /// differ, so each run is over before its leases, also one that is killed while it sends.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 
