@@ -1,5 +1,5 @@
 //! The time of cold functions to their first response, beside an empty function: Lambda's runtime, an SDK client and no
-//! work (`shared/boot/examples/empty.rs`). They are measured in pairs, so that other load meets both. Times are
+//! work (`shared/boot/examples/empty.rs`). They are measured in pairs, so that other load slows both. Times are
 //! printed and not judged: they depend on the machine.
 
 use std::path::Path;
@@ -67,7 +67,7 @@ async fn row(
     let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..pairs {
         let mut arranged = Arranged::of(event).await?;
-        // The pace of `settle` is no part of its start.
+        // The start of `settle` does not depend on its pace.
         arranged.other.insert("SETTLEMENTS_PER_SECOND".to_owned(), "0".to_owned());
         if let Some(text) = text {
             text.clone_into(&mut arranged.event);

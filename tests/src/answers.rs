@@ -6,7 +6,7 @@ use crate::ask::{Ask, Reply};
 use crate::world::World;
 
 impl World {
-    /// What is at a path.
+    /// The answer to a GET of this path, which must succeed.
     pub async fn get(&self, path: &str) -> Result<Reply> {
         self.send(Ask::get(path)).await?.with_status(200).with_context(|| path.to_owned())
     }

@@ -110,7 +110,7 @@ impl World {
         Functions::within(&environment, |_| Ok(dependencies.clone()))
     }
 
-    /// The functions of the world, of whose calls some meet a fate.
+    /// The functions of the world. Calls that `meets` selects have this fate.
     pub async fn functions_meeting(
         &self,
         fate: Fate,
