@@ -37,7 +37,7 @@ pub(crate) async fn items(fixture: &Fixture, table: &str) -> Result<BTreeMap<Key
     Ok(items.iter().map(json_of_item).map(|item| (key_of(&item), item)).collect())
 }
 
-/// Where the counters and the log differ from a recount.
+/// The differences of the counters and the log from a recount.
 pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     let names = fixture.tables();
     let tables = Tables { hot: items(fixture, &names.payments).await?, history: items(fixture, &names.history).await? };
@@ -46,7 +46,8 @@ pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     Ok(differences)
 }
 
-/// Where the log differs from the heads: each version of a payment is there once, and in its order.
+/// The differences of the log from the heads: the log has each version of a payment once, and in
+/// its order.
 async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
     let store = Store::new(fixture.client.clone(), fixture.tables().clone());
     let now = UtcSecond::of(fixture.time.now())?;

@@ -18,10 +18,10 @@ use crate::kit::fault_plan::of_calls;
 use crate::kit::fixture::Fixture;
 use crate::recount;
 
-/// How many pasts are made.
+/// The number of pasts.
 const PASTS: u8 = 3;
 
-/// How often each is delivered.
+/// The number of deliveries of each past.
 const DELIVERIES: u32 = 16;
 
 /// The most moves of a delivery. The records that they leave are delivered without faults.
@@ -67,7 +67,7 @@ impl PastFixture {
 /// The result of many deliveries: nothing, or the fewest moves that break something.
 type Delivered = Result<(), TestError<Vec<Move>>>;
 
-/// Delivers a past in many ways, which follow from a seed.
+/// Delivers a past in many ways, which a seed decides.
 fn deliver(
     runtime: &Runtime,
     past: &PastFixture,

@@ -124,7 +124,7 @@ impl Made {
         Ok(())
     }
 
-    /// What the counters should say.
+    /// The expected counters.
     pub(crate) fn counts(&self) -> Numbers {
         counters::of(&self.tables)
     }
