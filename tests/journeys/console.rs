@@ -30,7 +30,7 @@ const HOSTILE: [&str; 12] = [
     "&lt;script&gt;window.pwned=1&lt;/script&gt;",
 ];
 
-/// What a page has that shows such a text as markup.
+/// Texts of a page that shows a hostile text as markup.
 const MARKUP: [&str; 8] =
     ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"];
 

@@ -1,4 +1,4 @@
-//! What comes between the calls of a run: its end, or something else that happens.
+//! Events between the calls of a run: its end, or something else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

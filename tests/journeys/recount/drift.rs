@@ -102,7 +102,7 @@ async fn an_unparsed_change_is_drift_even_if_the_numbers_agree() -> Result<()> {
     Ok(())
 }
 
-/// What can happen to a date between its first and second look.
+/// An event of a date between its first and second look.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     TheStreamIsCounted,

@@ -15,7 +15,7 @@ const END_OF_TIME: &str = "2099-12-31T00:00:00Z";
 /// The business day of these tests.
 pub(super) const TODAY: &str = "2026-11-20";
 
-/// When payments are settled.
+/// The time at which payments are settled.
 pub(super) const SETTLED_AT: &str = "2026-11-20T09:20:00Z";
 
 /// A payment and its settlement: a transaction id, or a reason.

@@ -13,10 +13,10 @@ use crate::report::settlements;
 /// The instant to which tables are restored.
 pub(super) const T: &str = "2026-11-20T09:30:00Z";
 
-/// When the log begins.
+/// The start of the log.
 pub(super) const BEGINNING: &str = "2026-11-20T08:00:00Z";
 
-/// When everything is lost.
+/// The time of the loss.
 pub(super) const LATER: &str = "2026-11-20T09:55:00Z";
 
 pub(super) const PAYER: &str = "payer";

@@ -135,7 +135,8 @@ async fn an_instant_within_an_earlier_restore_is_refused() -> Result<()> {
 /// A payment that a restore took back is an old version in a new epoch. A later restore keeps it so, however old that version is.
 #[tokio::test]
 async fn what_a_restore_took_back_stays_so_after_the_next_one() -> Result<()> {
-    // It was created at 09:20, which is more than an hour before the next instant, and cancelled within this hour.
+    // The payment was created at 09:20, more than an hour before the next instant, and cancelled
+    // within this hour.
     const NEXT: &str = "2026-11-20T10:25:00Z";
     const NOW: &str = "2026-11-20T10:30:00Z";
     let bank = Bank::new().await?;

@@ -69,7 +69,8 @@ impl Marked {
         Ok(all)
     }
 
-    /// Gives each item that has none of them the attributes of a later version, and each entry of a trail, too.
+    /// Gives the attributes of a later version to each item without such attributes, and to each
+    /// entry of a trail.
     async fn mark(&mut self, bank: &Bank) -> Result<()> {
         for (place, mut item) in Self::all(bank).await? {
             if later().keys().any(|name| item.contains_key(name)) {
@@ -93,7 +94,8 @@ impl Marked {
         let is_lost = |(table, pk, sk): &Place| {
             let is_there = match ItemKind::of_key(pk, sk) {
                 Some(ItemKind::Head) => !sk.ends_with(head),
-                // A restore deletes what was said of a stream and of counters that are no more.
+                // A restore deletes the findings and checkpoints of a stream and of counters that
+                // no longer exist.
                 Some(ItemKind::Checkpoint | ItemKind::Finding) => false,
                 _ => has((pk, sk)),
             };
@@ -122,7 +124,8 @@ impl Marked {
     }
 }
 
-/// What nobody does on an ordinary day, once before and once after everything was marked: endpoints and the audit trail.
+/// Changes that are rare, made once before and once after everything was marked: endpoints and the
+/// audit trail.
 async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let (store, now) = (bank.store().await, bank.now());
     let id: EndpointId = "erp".parse()?;

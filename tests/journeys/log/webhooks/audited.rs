@@ -101,7 +101,7 @@ async fn no_endpoint_is_changed_that_the_trail_does_not_have() -> Result<()> {
         points.failed(point.way.name)?;
         let known = world.audit_trail().await?;
         let is_there = world.store().await.webhook_endpoint(&id()?).await?.is_some();
-        assert!(!is_there || known.len() == 1, "it is there without an intent: {case}");
+        assert!(!is_there || known.len() == 1, "the endpoint exists without an intent: {case}");
         let is_known = known.first().is_some_and(|entry| entry.outcome.is_some());
         assert!(is_there || !is_known, "an outcome of nothing: {case}");
         let repeat = world.send_named(world.functions(), "second", put).await?;

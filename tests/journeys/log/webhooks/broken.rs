@@ -1,4 +1,4 @@
-//! What cannot be read or fails keeps nobody from the other endpoints, and alarms get their metrics all the same.
+//! An endpoint that fails or cannot be read holds up no other endpoint, and alarms get their metrics all the same.
 
 use super::*;
 
@@ -43,7 +43,7 @@ async fn a_put_repairs_an_endpoint_that_cannot_be_read() -> Result<()> {
         let log = Log::with_endpoint(&[3]).await?;
         log.spoil(ENDPOINTS, "erp", "url").await?;
         if !has_place {
-            // It is not said to be missing.
+            // No answer says that the place is missing.
             log.lose_place().await?;
             log.refused(put("erp", &json!({})), 503, "unavailable").await?;
         }
