@@ -22,7 +22,7 @@ use crate::handlers::invocation::context;
 use crate::stack::Stack;
 use crate::triggers::sources::stream_settings;
 
-/// What invokes `publish`.
+/// The invocations of `publish`.
 pub(super) struct Publishing {
     functions: Arc<dyn Handlers>,
     clock: Clock,
@@ -47,7 +47,7 @@ impl Publishing {
         Ok(Self { functions, clock, timeout, stream, is_in_background: false, store, running: Vec::new() })
     }
 
-    /// Lets invocations run beside the rest from now on.
+    /// From now on, invocations run beside the rest.
     pub(super) fn in_background(&mut self) {
         self.is_in_background = true;
     }

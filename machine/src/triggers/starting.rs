@@ -1,6 +1,7 @@
 //! The functions that operators start in the console, one after the other.
 //!
-//! In the background they run beside the rest, as on AWS: a recount compares counters that go on counting, and nothing waits for it.
+//! In the background they run beside the rest, as on AWS: a recount compares counters that are
+//! counted on, and nothing waits for it.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::handlers::Started;
 use crate::handlers::invocation::context;
 use crate::stack::Stack;
 
-/// What invokes the functions that operators started.
+/// The invocations of functions that operators started.
 pub(super) struct Starting {
     functions: Arc<dyn Handlers>,
     clock: Clock,
@@ -33,7 +34,7 @@ impl Starting {
         Self { functions, clock, timeout, started, is_in_background: false, running: None }
     }
 
-    /// Lets invocations run beside the rest from now on.
+    /// From now on, invocations run beside the rest.
     pub(super) fn in_background(&mut self) {
         self.is_in_background = true;
     }

@@ -16,7 +16,7 @@ use crate::layers::attributes::{is_of_head, text};
 /// A time that has passed, in seconds since 1970, and not so long ago that DynamoDB would ignore it.
 const LONG_AGO: &str = "1735689600";
 
-/// How the names of attributes of a later version begin, which a copy must bring.
+/// The start of the names of attributes of a later version, which a copy must have.
 const LATER: &str = "later";
 
 /// A weakness.
@@ -39,7 +39,7 @@ pub enum Weakness {
     SettledAnew,
     /// `recount` counts a settlement that only the long-term table knows yet.
     CountedInBetween,
-    /// The report lets heads expire at once.
+    /// The report makes heads expire at once.
     EarlyExpiry,
     /// Reads lose their consistency.
     Inconsistent,
@@ -109,12 +109,12 @@ impl Weakness {
         Self::value_variants()
     }
 
-    /// Its name on the command line.
+    /// The weakness's name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// How far the clock of a function is ahead.
+    /// The time by which the clock of a function is ahead.
     pub fn ahead(self, function: &str) -> TimeDelta {
         let is_early = self == Self::EarlySweep && function == "daily-due-sweeper";
         if is_early { TimeDelta::hours(1) } else { TimeDelta::zero() }
@@ -197,7 +197,7 @@ static TABLE: &[(Weakness, Row)] = &[
         Weakness::CountedInBetween,
         input(&["recount"], |seen| {
             if seen.input["ProjectionExpression"] == "pk, sk, due" {
-                // What it would leave out is not found.
+                // The query that excludes such settlements finds nothing.
                 nowhere(&mut seen.input["ExpressionAttributeValues"]);
             }
         }),
