@@ -1,7 +1,7 @@
 //! The functions that operators start in the console, one after the other.
 //!
-//! In the background they run beside the rest, as on AWS: a recount compares counters that are
-//! counted on, and nothing waits for it.
+//! In the background they run beside the rest, as on AWS: a recount compares counters that
+//! still change, and nothing waits for it.
 
 use std::sync::Arc;
 
