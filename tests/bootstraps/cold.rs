@@ -1,5 +1,5 @@
 //! The time of cold functions to their first response, beside an empty function: Lambda's runtime, an SDK client and no
-//! work (`shared/boot/examples/empty.rs`). They are measured in pairs, so that other load slows both. Times are
+//! work (`shared/boot/examples/empty.rs`). The two are measured in pairs, so that other load slows both. Times are
 //! printed and not judged: they depend on the machine.
 
 use std::path::Path;

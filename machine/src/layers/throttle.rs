@@ -1,4 +1,4 @@
-//! The layer that holds calls to what the partitions of tables and indexes accept. They are throttled beyond it.
+//! The layer that throttles calls beyond the limits of the partitions of tables and indexes.
 //!
 //! From the Developer Guide: a partition accepts 1,000 write and 3,000 read units a second ("Designing partition keys"). An
 //! index at its limit throttles the table's writes ("GSI write throttling and back-pressure"). Burst capacity and the

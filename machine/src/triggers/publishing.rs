@@ -52,7 +52,8 @@ impl Publishing {
         self.is_in_background = true;
     }
 
-    /// Invokes the function. In the background it does not wait for its end. What is too much at once is left to the schedule.
+    /// Invokes the function. In the background it does not wait for its end. Invocations beyond the
+    /// limit are left to the schedule.
     pub(super) async fn invoke(&mut self, input: Value) -> Result<(), String> {
         if !self.is_in_background {
             return run(&*self.functions, input, self.deadline()).await;

@@ -9,7 +9,7 @@ use payments_tests::{CrashPoints, Way};
 use super::between::failing;
 use super::*;
 
-/// The instant to which the table is restored. What happens later happens a minute later.
+/// The instant to which the table is restored. Later changes happen a minute later.
 const T: &str = "2026-11-20T09:30:00Z";
 const LATER: &str = "2026-11-20T09:31:00Z";
 

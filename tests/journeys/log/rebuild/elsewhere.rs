@@ -98,8 +98,9 @@ async fn what_was_redated_since_is_redated_again() -> Result<()> {
     Ok(())
 }
 
-/// The long-term table was restored, too, to before the redates. What a client amended is lost, and what the bank did is done again: w was
-/// scheduled for a Friday that is a holiday in England and for T2, k was amended before, and z since.
+/// The long-term table was restored, too, to before the redates. Clients' amendments are lost, and
+/// the bank's redates are done again: w was scheduled for a Friday that is a holiday in England and
+/// for T2, k was amended before, and z since.
 #[tokio::test]
 async fn redates_whose_details_are_lost_are_built_anew() -> Result<()> {
     let bank = Bank::new().await?;

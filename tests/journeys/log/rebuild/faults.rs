@@ -40,7 +40,8 @@ async fn what_the_fault_did_is_left_out_and_what_was_sent_is_kept_and_listed() -
         events.sort_by_key(|[_, id, _]| id.to_string());
     }
     assert_eq!(told, want);
-    // The tables are lost once more. What was left out stays out, without being named again.
+    // The tables are lost once more. Changes that were left out stay out, without being named
+    // again.
     bank.lose().await?;
     bank.apply().await?.found([])?;
     bank.assert_statuses(&statuses).await
