@@ -168,7 +168,8 @@ impl Environment {
             "ConsoleTokenUrl" if self.require_tokens => TOKEN_PATH.to_owned(),
             // The store of files is one of the dependencies. A name of a bucket has no capitals.
             "ReportsBucket" | "AttemptsBucket" => "one-machine".to_owned(),
-            // In this process the master secret is one of the dependencies, and so is what the names of resources stand for.
+            // In this process the master secret is one of the dependencies, like the resources that
+            // the names stand for.
             "WebhookMaster" => format!("given:{WEBHOOK_MASTER}"),
             _ => return None,
         })

@@ -216,7 +216,7 @@ impl TransactionService {
         Some(is_amount && *transfer.currency == *currency && *transfer.payee_account_id == *payee)
     }
 
-    /// Returns what it received and sent so far.
+    /// Returns the numbers of received and sent messages so far.
     pub fn counts(&self) -> ServiceCounts {
         self.counts
     }

@@ -15,8 +15,8 @@ use crate::deployed::Deployed;
 use crate::events::Arranged;
 use crate::tools::Tools;
 
-/// The first event of each function, and what the row adds to its name: an event, or in its place a text that
-/// finds nothing to do, so that the start is compared and not the work.
+/// The first event of each function, an addition to its name in the row, and a text in place of the
+/// event that finds nothing to do, so that the start is compared and not the work.
 const FIRST: [(&str, &str, Option<&str>); 16] = [
     ("ingest/create", "", None),
     ("query-account/list", "", None),

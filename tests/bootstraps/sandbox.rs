@@ -125,7 +125,7 @@ impl Sandbox {
         Ok(Answer { status, body: body.to_owned() })
     }
 
-    /// Returns what the bootstrap wrote to standard output and standard error.
+    /// Returns the bootstrap's standard output and standard error.
     pub(crate) fn said(&self) -> Result<String> {
         self.read("said")
     }

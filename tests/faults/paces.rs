@@ -1,4 +1,4 @@
-//! The paces of claims, redrives and settlements, and what they do while DynamoDB throttles.
+//! The paces of claims, redrives and settlements, also while DynamoDB throttles.
 //!
 //! The tests take more payments at once than a month has.
 

@@ -292,7 +292,7 @@ struct Conditions {
     weakness: Option<Weakness>,
 }
 
-/// The result of many schedules, and what they were like.
+/// The result of many schedules, and their orders and outcomes.
 type Raced = (Result<(), TestError<(bool, Vec<u8>)>>, Seen);
 
 /// Runs a race with many schedules. A failure is the shortest schedule that has it.

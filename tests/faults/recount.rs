@@ -20,7 +20,7 @@ use crate::kit::fixture::Fixture;
 /// The partition of the stream shards' checkpoints.
 const CHECKPOINTS: &str = "CHECKPOINT#counts";
 
-/// The counters of every date, and what the checkpoints count without a date.
+/// The counters of every date, and those of the checkpoints without a date.
 pub(crate) async fn counters(fixture: &Fixture) -> Result<Numbers> {
     Ok(counters::shown(&items(fixture, &fixture.tables().payments).await?))
 }

@@ -1,4 +1,4 @@
-//! The console: who may see it, what it reads, what it does, and that what clients choose is shown as text.
+//! The console: its rights, its reads, its actions, and texts of clients, which it shows as text.
 
 mod acting;
 mod deeds;

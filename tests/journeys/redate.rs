@@ -288,7 +288,7 @@ async fn moves_and_amendments_follow_each_other() -> Result<()> {
     Ok(())
 }
 
-/// A stack without calendars costs what it did: no call, and no metric.
+/// A stack without calendars pays nothing for redates: it makes no call and emits no metric.
 #[tokio::test]
 async fn without_calendars_the_daily_look_reads_nothing() -> Result<()> {
     let world = World::open().await?;

@@ -53,7 +53,7 @@ impl World {
         invoke(|event| self.functions().sweeper.handle(event), json!({ "action": "sweep" })).await.map(drop)
     }
 
-    /// Archives what can be archived.
+    /// Runs the archive.
     pub async fn archive(&self) -> Result<ArchiveOutcome> {
         invoke(|event| self.functions().archive.handle(event), json!({ "action": "archive" })).await
     }

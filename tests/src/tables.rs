@@ -176,7 +176,7 @@ impl World {
         Ok((self.heads(account).await?.len(), self.archived_heads(account).await?.len()))
     }
 
-    /// Forgets what was called, used and measured until now.
+    /// Forgets the calls, the units and the metrics until now.
     pub fn forget(&self) {
         drop((self.recorder.take_operations(), self.recorder.take_capacity_use(), self.outside.metrics.take()));
     }

@@ -172,7 +172,7 @@ fn malformed(error: &serde_json::Error) -> DynoxideError {
     }
 }
 
-/// DynamoDB counts what is invalid in the write of one item.
+/// DynamoDB counts the errors in the write of one item.
 fn enveloped<Form>(result: Result<Form, DynoxideError>) -> Result<Form, DynoxideError> {
     result.map_err(|error| match error {
         DynoxideError::EnvelopedValidation(text) => {

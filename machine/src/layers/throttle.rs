@@ -159,7 +159,7 @@ impl Throttle {
         unprocessed
     }
 
-    /// Takes what the last call was charged.
+    /// Takes the charges of the last call.
     pub fn take_charges(&self) -> Vec<Charge> {
         std::mem::take(&mut self.state().charges)
     }

@@ -101,7 +101,7 @@ impl Publishing {
         join_all(self.running.drain(..)).await;
     }
 
-    /// Takes what has ended off the list. Returns the first failure.
+    /// Takes ended invocations off the list. Returns the first failure.
     fn reap(&mut self) -> Result<(), String> {
         let mut ended = Ok(());
         self.running.retain_mut(|running| match running.now_or_never() {

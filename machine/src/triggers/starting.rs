@@ -39,7 +39,8 @@ impl Starting {
         self.is_in_background = true;
     }
 
-    /// Invokes what was started, or the next of it if nothing runs. Returns the failures of what has ended, one line each.
+    /// Invokes the started functions, or the next one if nothing runs. Returns the failures of
+    /// ended ones, one line each.
     pub(super) async fn step(&mut self, now: DateTime<Utc>) -> Vec<String> {
         let mut failures = Vec::new();
         if let Some((function, running)) = &mut self.running {
@@ -79,7 +80,7 @@ async fn run(
     functions.scheduled(function, input, context(until)).await
 }
 
-/// Logs what a function answered, which on AWS nobody learns. Returns why it failed.
+/// Logs the answer of a function, which on AWS nobody learns. Returns the reason of a failure.
 fn ended(function: &'static str, answer: Result<Value, String>) -> Option<String> {
     match answer {
         Ok(answer) => {

@@ -28,8 +28,8 @@ async fn segments(fixture: &Fixture) -> Result<u64> {
     bytes.map(|bytes: Result<_>| Ok(2 * (2 * u64::try_from(bytes?.div_ceil(1_024))? + 2))).sum()
 }
 
-/// Delivers the stream. Returns the half units used, by operation; use outside of the table itself is under its
-/// place. Without what the log's new segments have to cost.
+/// Delivers the stream. Returns the half units used, by operation; use outside of the table itself
+/// is under its place. The cost of the log's new segments is left out.
 async fn cost(fixture: &Fixture, made: &Made) -> Result<BTreeMap<String, u64>> {
     let before = segments(fixture).await?;
     drop(fixture.faults.recorder().take_capacity_use());

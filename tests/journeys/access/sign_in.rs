@@ -142,7 +142,7 @@ async fn a_person_signs_in_to_the_console() -> Result<()> {
         provider.wait(3_600);
         assert_eq!(provider.view(token).await?, 401, "{role}");
     }
-    // Only what the console asks for is offered.
+    // The page offers only roles that the console asks for.
     let page = provider.page(&[("scope", Some("payments/inspect"))]).await?.body;
     assert!(page.contains("value=\"look\"") && !page.contains("value=\"act\""), "{page}");
     provider.gateway.stop().await

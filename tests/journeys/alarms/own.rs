@@ -1,4 +1,4 @@
-//! Faults that show in the functions' own metrics: each function runs under its fault, and emits what it emits.
+//! Faults that show in the functions' own metrics: each function runs under its fault and emits its metrics.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;

@@ -229,7 +229,7 @@ async fn a_throttled_shard_stops_no_other_and_a_denied_call_is_an_error() -> Res
 async fn a_run_counts_what_it_leaves() -> Result<()> {
     let world = World::open().await?;
     put_many(&world, 3).await?;
-    // More than a day after they should have expired: what is left is overdue.
+    // More than a day after they should have expired: the payments that are left are overdue.
     world.set_clock("2026-11-25T02:30:00Z")?;
     for (operation, remaining, is_lower_bound) in
         [("Query", 0, true), ("BatchGetItem", 3, false), ("PutItem", 3, false)]

@@ -1,4 +1,4 @@
-//! Queues and reports in the console: what they show, and what of it can be read by whom.
+//! Queues and reports in the console: the parts that it shows, and the rights to see them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

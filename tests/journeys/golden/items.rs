@@ -1,4 +1,4 @@
-//! Golden items of all tables: what parts of a bank's day write, and what is read of it, written again.
+//! Golden items of all tables: parts of a bank's day write them, and the code reads them and writes them again.
 
 use payments_store::ItemKind;
 use payments_tests::prelude::*;

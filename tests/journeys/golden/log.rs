@@ -238,7 +238,7 @@ pub(super) async fn again_after_restore(from: &World, to: &World) -> Result<()> 
         events(&from, &head, LogPosition { number: 1, ..before }).await?,
         events(&from, &head, head.start_of_epoch()).await?,
     ];
-    // The append of its last segment makes the head what was read.
+    // The append of its last segment makes the head equal to the one that was read.
     let mut last = head.clone();
     last.next -= 1;
     restore(&to.store().await, segments, |_| last).await

@@ -116,7 +116,7 @@ async fn report(store: &Store, key: &HeadKey) -> Result<()> {
     Ok(())
 }
 
-/// Writes again what is read.
+/// Writes again the items that it reads.
 pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let (from, to) = (from.store().await, to.store().await);
     for kind in [ItemKind::FirstDetails, ItemKind::AmendedDetails] {

@@ -1,4 +1,4 @@
-//! The examples of the description: what the page fills in succeeds, in the order of a payment's life.
+//! The examples of the description: the requests that the page fills in succeed, in the order of a payment's life.
 
 use payments_tests::prelude::*;
 use std::fmt::Write as _;
@@ -82,7 +82,7 @@ fn ids(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// An operation with what the page fills in.
+/// An operation with the values that the page fills in.
 struct Operation {
     id: String,
     method: String,

@@ -263,7 +263,7 @@ async fn a_run_that_another_one_overtakes_leaves_no_event_of_the_bus_out() -> Re
         log.segment(1).await?;
         log.publish().await?;
         let accepted = log.judge_bus().await.with_context(|| format!("overtaken at call {number}"))?;
-        // Each of them at most twice: who is overtaken ends.
+        // Each of them at most twice: an overtaken run ends.
         assert!(accepted <= 9, "{accepted} events");
     }
     Ok(())

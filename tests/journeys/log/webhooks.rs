@@ -39,8 +39,8 @@ const THIRD_PORT: u16 = 7003;
 const ENDPOINTS: &str = "WEBHOOK#ENDPOINTS";
 const CONSUMERS: &str = "LOG#CONSUMERS";
 
-/// The timeout of the function in `template.yaml`. 11 s are for the answer, 21 s for a request and what is written of it: nothing is begun
-/// after 23 s.
+/// The timeout of the function in `template.yaml`. 11 s are for the answer, 21 s for a request and
+/// its record: nothing is begun after 23 s.
 const TIMEOUT: TimeDelta = TimeDelta::seconds(55);
 
 /// The longest time that a test waits for a request.

@@ -1,4 +1,4 @@
-//! Drift: what it is, what only looks like it, and what is stored of it.
+//! Drift: real drift, the appearance of drift, and the findings that are stored.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Settlements for the report, made through the functions, and what the report leaves.
+//! Settlements for the report, made through the functions, and the items that the report leaves.
 
 use payments_tests::prelude::*;
 use std::io::Read as _;

@@ -1,6 +1,7 @@
-//! The weaknesses, a row each: something that the functions get wrong.
+//! The weaknesses, a row each: an error that the functions make.
 //!
-//! Each is made outside of the functions: in their calls or in the answers to them here, or in what they are told.
+//! Each is made outside of the functions: here in their calls and in the answers to them, or
+//! elsewhere in their settings.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::ValueEnum;
@@ -126,7 +127,7 @@ impl Weakness {
     }
 }
 
-/// The rows of the weaknesses of calls. The others are in what the functions are told, and in what surrounds them.
+/// The rows of the weaknesses of calls. The others are in the functions' settings and surroundings.
 static TABLE: &[(Weakness, Row)] = &[
     (Weakness::Unconditional, input(&[], |seen| seen.on_head_update(remove_condition))),
     (Weakness::UnconditionalCancel, input(&["ingest"], trust)),
@@ -313,7 +314,7 @@ static TABLE: &[(Weakness, Row)] = &[
     ),
 ];
 
-/// Trusts what it has read, which may be a moment old.
+/// Trusts an earlier read, which may be a moment old.
 fn trust(seen: &mut Seen<'_>) {
     remove_consistency(seen.input);
     seen.on_head_update(remove_condition);

@@ -1,4 +1,4 @@
-//! A fault of a client or of a program is left out, and nothing else: never what was sent or settled.
+//! Changes by a fault of a client or a program are left out, and nothing else: never a sent or settled payment.
 
 use object_store::ObjectStoreExt as _;
 use payments_restore::{Change, Finding, Rebuild, Source};
@@ -28,7 +28,7 @@ async fn what_the_fault_did_is_left_out_and_what_was_sent_is_kept_and_listed() -
     let statuses = [("a", Some("SCHEDULED")), ("g", Some("SCHEDULED")), ("k", None), ("l", Some("PENDING"))];
     bank.assert_statuses(&statuses).await?;
     assert_eq!(done.changed(Change::Built), 2, "{:?}", done.changes);
-    // Readers of the log learn what was left out.
+    // Readers of the log learn the changes that were left out.
     bank.open().await?;
     let told = |event: &Value| ["type", "paymentId", "version"].map(|name| event[name].clone());
     let mut told: Vec<_> = bank.news().await?.iter().map(told).collect();

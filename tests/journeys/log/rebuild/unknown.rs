@@ -87,7 +87,8 @@ impl Marked {
         Ok(())
     }
 
-    /// Forgets what a loss took away: what the copies of the hot table do not have, and the head of a payment that no table has.
+    /// Forgets the lost items: those that the copies of the hot table do not have, and the head of
+    /// a payment that no table has.
     fn lose(&mut self, bank: &Bank, head: &str) {
         let is_in = |item: &Item, (pk, sk): (&str, &str)| item["pk"] == text(pk) && item["sk"] == text(sk);
         let has = |key: (&str, &str)| bank.at_t.hot.iter().any(|item| is_in(item, key) && lacks(item, 0).is_none());
@@ -159,7 +160,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     Ok(())
 }
 
-/// Somebody changes a counter by hand, and a recount finds it, instead of what it may have found before.
+/// Somebody changes a counter by hand, and a recount finds it, in place of its earlier finding.
 async fn find(bank: &Bank) -> Result<()> {
     let counter = key("COUNTS#0", "2026-10-01");
     bank.update(&counter, "ADD PENDING :one, moves :one", &[(":one", number(1))]).await?;

@@ -7,7 +7,7 @@ use payments_tests::{CrashPoints, TROUBLES};
 
 use super::*;
 
-/// An action, its arguments, and what came of it.
+/// An action, its arguments, and its outcome.
 fn shown(entry: &AuditEntry) -> String {
     format!("{}\n{}\n{}", entry.intent.action, entry.intent.arguments, audited(entry))
 }
@@ -84,7 +84,7 @@ async fn a_rotation_whose_first_answer_is_lost_is_done() -> Result<()> {
     Ok(())
 }
 
-/// Each call of a PUT fails in each way: what is changed has an intent, and what has none is not changed.
+/// Each call of a PUT fails in each way: every change has an intent.
 #[tokio::test]
 async fn no_endpoint_is_changed_that_the_trail_does_not_have() -> Result<()> {
     let mut points = CrashPoints::new("webhooks-put", TROUBLES);

@@ -89,7 +89,7 @@ async fn a_look_that_ends_after_the_deadline_is_dropped() -> Result<()> {
     Ok(())
 }
 
-/// The deadline comes while a run reads what it would send.
+/// The deadline comes while a run reads the events to send.
 #[tokio::test(start_paused = true)]
 async fn what_is_read_when_the_deadline_comes_is_not_sent() -> Result<()> {
     let (log, came) = beside_a_slow_one().await?;
