@@ -1,4 +1,4 @@
-//! The invariants, which are true of payments whatever happened.
+//! The invariants, which hold for payments whatever happened.
 //!
 //! The laws are those of the simulated month. Here an account's payments, changes and messages are read for them.
 

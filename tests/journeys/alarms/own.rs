@@ -33,7 +33,7 @@ const RECOUNT: (&str, &str) = ("recount", r#"{"action":"recount","from":"2090-06
 const ARCHIVE: (&str, &str) = ("archive", r#"{"action":"archive"}"#);
 const MOVE: (&str, &str) = ("redate", r#"{"action":"move","calendar":"GB","from":"2035-12-24","to":"2035-12-28"}"#);
 
-/// The start of functions on the day of the payments.
+/// The times at which functions run, from the day of the payments on.
 const ONE: &str = "2090-06-15T01:10:00Z";
 const SIX_DAYS_LATER: &str = "2090-06-21T02:30:00Z";
 

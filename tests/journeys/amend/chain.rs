@@ -1,4 +1,4 @@
-//! A sent payment is the version in force when the payment was claimed, and never a version that was not in force.
+//! The sent version is the one in force at the claim, and never one that was not in force.
 
 use super::{amend, amended, created, rent, versions};
 use payments_tests::prelude::*;

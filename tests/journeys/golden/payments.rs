@@ -10,7 +10,7 @@ use super::forms::golden_items;
 /// The account of the golden payments.
 const ACCOUNT: &str = "golden";
 
-/// The time of their claims, settlements, reports and cancellations.
+/// The time of the golden payments' claims, settlements, reports and cancellations.
 const LATER: &str = "2026-11-20T10:00:00Z";
 
 /// The fields of the orders beside payee, amount and currency.

@@ -32,7 +32,7 @@ impl Deref for Applied {
 }
 
 impl Applied {
-    /// Fails unless these are all findings.
+    /// Fails unless the findings are exactly these.
     pub(super) fn found<const N: usize>(self, findings: [(Finding, u64); N]) -> Result<Self> {
         ensure!(self.findings == findings.into(), "{:?}: {:#?}", self.findings, self.lines);
         Ok(self)

@@ -21,7 +21,7 @@ async fn a_new_segment_brings_events_and_no_file_of_the_journal() -> Result<()> 
     let woken = serde_json::from_value(json!({ "Records": [{ "eventName": "INSERT" }] }))?;
     let outcome = invoke(&log.function(&log.client().await)?, woken, NO_DEADLINE).await?;
     assert_has(&outcome, &json!({ "journalFiles": 0, "deliveredEvents": 3 }));
-    // The run did not look at the journal, so its outcome has no journal metrics.
+    // The run did not look at the journal, so it emits no metric of it.
     let metrics = log.outside.metrics.take().concat();
     assert!(metrics.contains("DeliveredEvents") && !metrics.contains("JournalSegmentsBehind\":0,\"J"), "{metrics}");
     assert!(!metrics.contains("JournaledEvents"), "{metrics}");
