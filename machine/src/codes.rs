@@ -1,4 +1,4 @@
-//! Secret texts, each of which stands for something for a minute.
+//! Codes: secret texts, each of which stands for a value for a minute.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ const MOST: usize = 100;
 /// needs a moment, and a click too.
 pub const LIFETIME: TimeDelta = TimeDelta::seconds(60);
 
-/// The open codes, the oldest first: the time of its opening, and its value.
+/// The open codes, the oldest first, each with the time of its opening and its value.
 #[derive(Debug)]
 pub struct Codes<T>(Mutex<VecDeque<(String, DateTime<Utc>, T)>>);
 

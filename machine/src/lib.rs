@@ -1,4 +1,4 @@
-//! AWS on one machine: an embedded DynamoDB, queues, schedules, and what delivers their events to functions.
+//! AWS on one machine: an embedded DynamoDB, queues, schedules, and the delivery of their events to functions.
 //!
 //! The crate links no function: [`Handlers`] are values that a caller gives it.
 

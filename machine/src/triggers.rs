@@ -1,4 +1,4 @@
-//! Triggers invoke the functions besides HTTP: schedules, stream and queues. The transaction service is here, too, and
+//! The triggers of the functions besides HTTP: schedules, stream and queues. The transaction service is here, too, and
 //! the expiry of items.
 //!
 //! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` configures them. Here one

@@ -1,4 +1,4 @@
-//! Amendments as a client sees them: what they change, and every answer against one.
+//! Amendments as a client sees them: their changes, and every refusal.
 
 mod chain;
 mod paging;

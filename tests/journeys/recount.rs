@@ -1,4 +1,4 @@
-//! Recounts: which dates are exact, which have drifted, and which cannot be judged.
+//! Recounts: dates that are exact, dates that have drifted, and dates that cannot be judged.
 
 mod drift;
 mod pages;

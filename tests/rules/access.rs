@@ -1,4 +1,4 @@
-//! Compares what the template says about tokens with the functions.
+//! Compares the template's settings of tokens with the functions.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Compares each role with what its function's code can call: nothing is missing, and nothing is left over.
+//! Compares each role with the calls of its function's code: no permission is missing, and none is left over.
 //!
 //! | side | is read from |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Compares what `sam local` is given with the template: environments, and the events of `docs/sam-local.md`.
+//! Compares the inputs of `sam local` with the template: environments, and the events of `docs/sam-local.md`.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Requests whose answers a test is sure of: what is at a path, what is refused, and a list page by page.
+//! Requests whose answers a test is sure of: reads, refusals, and a list page by page.
 
 use anyhow::{Context as _, Result};
 

@@ -1,4 +1,4 @@
-//! An event bus, which notes what it accepts.
+//! An event bus, which notes the events that it accepts.
 //!
 //! The bus drops events as EventBridge does: while it is missing, it accepts events and loses them.
 

@@ -1,4 +1,4 @@
-//! The DynamoDB API over HTTP: what a client sends is judged here, and [`Direct`]'s operations answer it.
+//! The DynamoDB API over HTTP: requests are checked here, and [`Direct`]'s operations answer them.
 //!
 //! The engine's own server allows every site. This one refuses whatever a browser sends: see [`reply`].
 

@@ -1,4 +1,4 @@
-//! Signing in to the console of `cargo local --require-tokens`: authorization codes with PKCE, and who is refused.
+//! Signing in to the console of `cargo local --require-tokens`: authorization codes with PKCE, and refusals.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,4 +1,4 @@
-//! The kinds of golden files, their forms, and where they are.
+//! The kinds of golden files, their forms, and their paths.
 
 use payments_tests::prelude::*;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Readers of the log learn what a restore took back, whenever the operator's steps are interrupted.
+//! Readers of the log learn the changes that a restore took back, whenever the operator's steps are interrupted.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_machine::Fate;

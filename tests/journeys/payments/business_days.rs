@@ -1,4 +1,4 @@
-//! Business days: payments that move, what is stored of it, and replays whatever happened to the calendars since.
+//! Business days: payments that move, the record of their moves, and replays whatever happened to the calendars since.
 
 use crate::golden::{golden_details, orders};
 use payments_tests::prelude::*;

@@ -1,4 +1,4 @@
-//! Repairs: only what was found wrong twice, a day apart, without a change in between.
+//! Repairs: only of dates that were found wrong twice, a day apart, without a change in between.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The events of schedules, stream and queues: what each finds, when it arrives, and what its snapshot holds.
+//! The events of schedules, stream and queues: the steps before each, its arrival, and its snapshot.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Endpoints over the API: each request can be repeated, and says what is wrong.
+//! Endpoints over the API: each request can be repeated, and its answer names its faults.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The audit trail of endpoints: who changed where events go, written before it is done.
+//! The audit trail of endpoints: the author of each change, written before the change.
 
 use payments_machine::{Recorder, event};
 use payments_store::AuditEntry;
