@@ -1,4 +1,4 @@
-//! Compares the commands of the alarms, the operations and the restore with the template: it has each name that they use.
+//! Compares the commands of the alarms, the operations and the restore with the template: it has all their names.
 //!
 //! `.ci/try-deployment.py` executes those that pause, and those that cancel after a restore without log and journal, on an
 //! emulator of AWS.
