@@ -17,8 +17,9 @@ pub(crate) fn told_at(head: &Value) -> Option<DateTime<Utc>> {
     amended.filter(|_| text(head, "status") == "SCHEDULED").or_else(|| last_change(head))
 }
 
-/// A new version says when it was made. A head that begins has the time of its details, which a create that failed may have left long ago. A
-/// settlement was made when the long-term table had it, which is looked at there.
+/// A new version has the time of its change. A new head has the time of its details, which a failed
+/// create may have left long ago. A settlement has the time of its put into the long-term table,
+/// which is checked there.
 pub(crate) fn check_time(before: &Value, after: &Value, at: DateTime<Utc>) -> Option<String> {
     let is_copy = is_settled(text(after, "status"));
     let is_new = number(before, "version") < number(after, "version") && !is_copy;
