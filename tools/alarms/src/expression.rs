@@ -1,4 +1,4 @@
-//! What an alarm compares: one statistic of a metric, or a sum of several.
+//! The statistic that an alarm compares: of one metric, or a sum of several.
 
 use std::collections::BTreeMap;
 
