@@ -112,6 +112,7 @@ impl Metrics {
 
     /// Takes the samples of the minute that ends now.
     ///
+    /// # Errors
     /// If a function emitted a malformed line.
     pub(crate) fn take(&self, end: DateTime<Utc>) -> Result<Samples> {
         let at = end - TimeDelta::minutes(1);
