@@ -110,7 +110,8 @@ async fn recount(bank: &Bank, checker: &mut Checker) -> Result<()> {
     Ok(())
 }
 
-/// Nothing is left in a queue but results of payments that a restore lost. What `dispatch` gave up is in one of its own, and is redriven.
+/// The queues are empty, except for results of payments that a restore lost. Records that
+/// `dispatch` gave up are in a queue of their own, and their payments are redriven.
 pub(crate) fn check_queues(bank: &Bank, tables: &Tables, checker: &mut Checker) {
     let now = bank.time.now();
     let queues = &bank.queues;

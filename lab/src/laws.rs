@@ -1,4 +1,4 @@
-//! The laws: what must be true of payments, whatever happened. Each has a file, by the name of its invariant.
+//! The laws, which hold for payments whatever happens. Each has a file, by the name of its invariant.
 //!
 //! The laws share only ids with the functions' code. A payment is known by its amount, which no
 //! other intent has, and an amendment by an amount of its own, if it has one.

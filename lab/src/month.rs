@@ -1,4 +1,4 @@
-//! One month: what it is made of, and how it is played.
+//! One month: its parts, and its course.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ fn by_name<Kind: std::fmt::Debug, Value: Serialize, S: serde::Serializer>(
 /// Plays a month on this thread.
 ///
 /// # Errors
-/// If the world cannot be made. What is wrong with payments is in the month.
+/// If the world cannot be made. Violations of payments are in the month.
 pub fn play(settings: &Settings) -> Result<Month> {
     play_watched(settings, || {})
 }

@@ -1,4 +1,4 @@
-//! The examples of `openapi.yaml`, moved near today: what the page fills in succeeds, in the order of a payment's life.
+//! The examples of `openapi.yaml`, moved near today: the page's requests succeed, in the order of a payment's life.
 //!
 //! The examples tell of one payment, and a few of batches. Each key names the due date, and the id
 //! is derived from that key. So moving all dates by the same number of days, and the ids with them,

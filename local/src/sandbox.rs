@@ -23,7 +23,8 @@ const MOST: TimeDelta = TimeDelta::days(1_000);
 const STEP: TimeDelta = TimeDelta::hours(1);
 const STEPS: i32 = 20;
 
-/// The longest step: half of the day for which the stream keeps changes. What was changed in a step is read at its end, so the log has no gap.
+/// The longest step: half of the day for which the stream keeps changes. The changes of a step are
+/// read at its end, so the log has no gap.
 const LONGEST_STEP: TimeDelta = TimeDelta::hours(12);
 
 /// The most moves that may wait.
@@ -71,7 +72,7 @@ impl Sandbox {
         (Self { machine: machine.clone(), ahead_millis: Arc::default(), moves }, waiting)
     }
 
-    /// Returns the clock. Who waits on it does not wait: the wait moves it.
+    /// Returns the clock. A wait on it moves it, and takes no time.
     pub fn clock(&self) -> Clock {
         let (shown, waited) = (self.clone(), self.clone());
         Clock::simulated(move || shown.now(), move |time| waited.pass(TimeDelta::from_std(time).unwrap_or(STEP)))

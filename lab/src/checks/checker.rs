@@ -1,5 +1,5 @@
-//! The checker: what must be true of payments, whatever happened. It knows the intents, what clients were told, the raw
-//! tables, the changes, the messages and the files, and shares no code with the functions.
+//! The checker: it applies the laws. It has the intents, the answers to clients, the raw tables,
+//! the changes, the messages and the files, and shares no code with the functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Intents: what clients want, and what they were told.
+//! Intents: the wishes of clients, and the answers that they got.
 
 use std::collections::BTreeSet;
 
@@ -130,7 +130,7 @@ impl Intent {
         Self { payee, currency, reference, data, zone: Some(zone), ..self }
     }
 
-    /// Returns what this payment becomes if it is to be made at another time. What else changes is for the caller.
+    /// Returns this payment at another time. The caller makes all other changes.
     #[must_use]
     pub fn made_for(&self, scheduled_for: String) -> Self {
         let first_for = self.first_for.clone().unwrap_or_else(|| self.scheduled_for.clone());

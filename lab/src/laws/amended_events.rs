@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::facts::intent::Intent;
 
-/// Checks events in the order of the log. Returns what is wrong.
+/// Checks events in the order of the log. Returns the violations.
 pub(crate) fn check(events: &[Value], intents: &[Intent]) -> Vec<String> {
     let mut owners = BTreeMap::new();
     for intent in intents {

@@ -45,7 +45,7 @@ impl Consumer {
         Self { cursor: Some(cursor.to_owned()), before, may_lack: self.may_lack, ..Self::default() }
     }
 
-    /// Takes a page as `GET /events` returns it. Returns what is wrong with it.
+    /// Takes a page as `GET /events` returns it. Returns its violations.
     pub fn take(&mut self, page: Value) -> Vec<String> {
         self.cursor = page["nextCursor"].as_str().map(str::to_owned);
         let events = page["events"].as_array().cloned().unwrap_or_default();
@@ -96,8 +96,9 @@ impl Consumer {
         problem
     }
 
-    /// Returns where the last events differ from the heads of both tables. What somebody changed `by_hand` can be irregular, have
-    /// other content, or be gone. After a gap, events may be missing.
+    /// Returns where the last events differ from the heads of both tables. A payment that somebody
+    /// changed `by_hand` can be irregular, have other content, or be gone. After a gap, events may
+    /// be missing.
     #[must_use]
     pub fn differences(&self, tables: &Tables, by_hand: bool) -> Vec<String> {
         let heads = tables.heads();

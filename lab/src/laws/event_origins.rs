@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::facts::heads::{id_of, is_of_head};
 use crate::laws::told_times::told_at;
 
-/// Checks the events of versions, but those by which a restore says what there is. Returns what is wrong.
+/// Checks the events of versions, but those by which a restore says what there is. Returns the violations.
 pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
     let mut made: BTreeMap<(&str, u64), Vec<Origin<'_>>> = BTreeMap::new();
     for change in changes.iter().filter(|change| is_of_head(&change.key.0)) {

@@ -1,4 +1,4 @@
-//! The planned outages of a month: what breaks on its second day, and which alarms must tell.
+//! The planned outages of a month: the parts that break on its second day, and their alarms.
 
 use chrono::TimeDelta;
 use clap::ValueEnum;
@@ -66,7 +66,7 @@ pub enum Outage {
 pub(crate) struct Expected {
     /// The alarms that must go off, each within this time of the outage's beginning. The first leads to the cause.
     pub(crate) must: Vec<(&'static str, TimeDelta)>,
-    /// The alarms that may go off beside them: what follows from the outage, or from its end.
+    /// The alarms that may go off beside them: consequences of the outage, or of its end.
     pub(crate) may: Vec<&'static str>,
 }
 

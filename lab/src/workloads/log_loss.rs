@@ -1,7 +1,8 @@
-//! The loss of the log's own table, beside the hot one: what it takes back, and how an operator brings the log back.
+//! The loss of the log's own table, beside the hot one: its extent, and how an operator brings the log back.
 //!
-//! The table is restored to an instant of its own, or it is gone and an empty one takes its place. Then cursors of what was lost lead nowhere,
-//! the numbers of the epoch that ended stay used, and the journal may know more than the log.
+//! The table is restored to an instant of its own, or an empty one takes its place. Then lost
+//! cursors are gone, the numbers of the epoch that ended stay used, and the journal may have more
+//! events than the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

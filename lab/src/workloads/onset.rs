@@ -1,4 +1,4 @@
-//! The beginning of an outage: what it breaks.
+//! The beginning of each outage.
 
 use std::sync::Arc;
 

@@ -28,7 +28,7 @@ const LEAST_DAYS: u32 = 9;
 /// In how many of a thousand months there is one.
 const PER_THOUSAND: u16 = 600;
 
-/// For how many days before the month's end no date is closed: what is moved is still settled.
+/// The days before the month's end without closed dates, so that moved payments are still settled.
 const LEFT_OPEN: u32 = 5;
 
 /// The most dates of one run.

@@ -30,8 +30,8 @@ pub(crate) struct Loss {
     pub(crate) log: Option<LogLoss>,
 }
 
-/// Nothing is lost that the log knows, but what has no details any more. What is lost is noted, so that clients who were told of it are not
-/// taken at their word.
+/// The log's changes survive, except those without details. Losses are noted, so that clients'
+/// answers about them are not held against the bank.
 pub(crate) fn check(bank: &Bank, loss: &Loss) -> Result<()> {
     let Loss { history, before, logged, wrong, .. } = loss;
     let after = tables(bank)?;

@@ -1,8 +1,9 @@
 //! Restores: in some months tables are lost, and an operator brings them back.
 //!
 //! The hot table is lost, sometimes with the long-term table or the log. The operator follows docs/restore.md.
-//! What the restored tables lack comes back from the log or the journal. Only changes that were not logged may be lost, and payments whose details are lost.
-//! Sometimes the reason for the restore is a client that cancelled and amended what it should not have: that is left out.
+//! Changes that the restored tables lack come back from the log or the journal. Only changes that
+//! were not logged may be lost, and payments whose details are lost. Sometimes the reason for the
+//! restore is a client that cancelled and amended what it should not have: that is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -88,7 +88,8 @@ impl Mood {
     }
 }
 
-/// Waits until the receiver knows what a reader of the log has seen, and returns what is wrong with it or with its endpoint.
+/// Waits until the receiver has all events that a reader of the log has seen, and returns the
+/// violation of it or of its endpoint, if there is one.
 pub(crate) async fn check(bank: &Bank) -> Option<String> {
     let Some(receivers) = &bank.receivers else { return None };
     let (wanted, lost) = {

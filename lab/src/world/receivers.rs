@@ -83,7 +83,7 @@ impl Receivers {
     /// Returns the sender of webhooks to these receivers, with its secret.
     ///
     /// # Errors
-    /// None that a caller could mend.
+    /// Only if the fixed master secret is invalid.
     pub fn webhooks(&self) -> Result<Webhooks> {
         let sender = Arc::new(Sender::loopback_over(Arc::new(self.clone())));
         Ok(Webhooks { sender, master: webhook_master()?, clock: None })

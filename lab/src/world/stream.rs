@@ -74,7 +74,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends the stream, because its table is gone. What changes from now on is in none.
+    /// Ends the stream, because its table is gone. Later changes are in no stream.
     pub(crate) fn end(&self) {
         self.current().is_over = true;
     }

@@ -48,7 +48,7 @@ pub struct Alarm {
     pub(crate) treat_missing_data: TreatMissingData,
 }
 
-/// The properties that this crate knows. Those of actions and texts do not change the state.
+/// The properties that this crate knows. Properties of actions and texts do not change the state.
 const KNOWN: [&str; 15] = [
     "AlarmActions",
     "AlarmDescription",

@@ -60,8 +60,8 @@ impl Summary {
         self.payments.saturating_sub(u64::try_from(self.listed).unwrap_or(0))
     }
 
-    /// Returns the summary as a JSON object. Latencies are milliseconds of whole requests, which create up to a hundred
-    /// payments. Those of creates are also at the top level.
+    /// Returns the summary as a JSON object. Latencies are milliseconds of whole requests, which
+    /// create up to a hundred payments. Latencies of creates are also at the top level.
     pub fn json(&self) -> Value {
         let (_, creates) = self.latencies.first().copied().unwrap_or_default();
         let [rate, first, last] = self.rates;
