@@ -51,7 +51,7 @@ struct ShardWalk {
     next: Next,
 }
 
-/// Where a shard's next page starts.
+/// The start of a shard's next page.
 #[derive(Debug)]
 enum Next {
     Beginning,

@@ -153,13 +153,12 @@ fn paragraphs<'t>(lines: &[(usize, &'t str)]) -> Vec<Text<'t>> {
         }
         let item = line.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(". ");
         let item = item.or_else(|| line.strip_prefix("- ")).or_else(|| line.strip_prefix("* "));
-        let is_heading = line.starts_with('#');
-        let is_alone = is_heading || line.starts_with('|') || line.starts_with("Test: ");
+        let is_alone = ["#", "|", "Test: "].iter().any(|beginning| line.starts_with(beginning));
         match paragraphs.last_mut().filter(|_| !is_new && item.is_none() && !is_alone) {
             Some(paragraph) => paragraph.lines.push((*number, line)),
             None => paragraphs.push(Text { is_prose: !is_alone, lines: vec![(*number, item.unwrap_or(line))] }),
         }
-        is_new = is_heading;
+        is_new = is_alone;
     }
     paragraphs
 }
