@@ -23,8 +23,8 @@ const MAX_TRIES: u32 = 16;
 /// The longest waits after tries that conflicted or were throttled.
 pub const CONFLICT_WAITS: Waits = Waits { first: Duration::from_millis(25), doublings: 6, most: MAX_TRIES - 1 };
 
-/// The most tries of a commit before which other stream shards append to the log. Such tries are no
-/// fault: all stream shards append to one log.
+/// The most tries of a commit before which other stream shards append to the log. Such tries are
+/// normal: all stream shards append to one log.
 const MAX_LOG_TRIES: u32 = 40;
 
 /// The longest waits after tries before which the log moved.
