@@ -27,7 +27,7 @@ pub enum JsonTextError {
     #[error("its arrays and objects are nested more than {MAX_JSON_DEPTH} levels deep")]
     TooDeep,
     /// An escape such as `\ud800` stands for half a character. JSON's grammar permits it, but Unicode does not.
-    #[error("it has half of a surrogate pair, such as \\ud800, which is no character")]
+    #[error("it has half of a surrogate pair, such as \\ud800, which is not a character")]
     LoneSurrogate,
 }
 
