@@ -20,7 +20,7 @@ const LONGEST_WAIT: TimeDelta = TimeDelta::hours(4);
 /// repair it. The log has 35 days.
 pub const GIVE_UP_AFTER: TimeDelta = TimeDelta::days(5);
 
-/// The events that are sent at once.
+/// The number of events that are sent at once.
 pub(crate) fn at_once(progress: &Progress) -> usize {
     usize::from(progress.more_at_once.min(MAX_EVENTS - 1)) + 1
 }

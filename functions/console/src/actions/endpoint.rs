@@ -14,8 +14,7 @@ use crate::function::Console;
 use crate::html::{fact, grouped};
 use crate::views::endpoints::standing;
 
-/// The longest id of an endpoint, cursor and id of an event, in bytes. Ids of payments' events have
-/// 60.
+/// The longest id of an endpoint or event, or cursor, in bytes. Ids of payments' events have 60.
 const MAX_FIELD_BYTES: usize = 200;
 
 /// An action on an endpoint.
