@@ -1,4 +1,4 @@
-//! When a schedule is due, by EventBridge's expressions.
+//! The times at which schedules are due, by EventBridge's expressions.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use payments_model::{BusinessZone, UtcSecond};
 
 use crate::template::ScheduleSpec;
 
-/// When a schedule is due.
+/// The times at which a schedule is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timing {
     /// At once, and then at the start of each period of the clock.

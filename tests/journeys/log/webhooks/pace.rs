@@ -1,4 +1,4 @@
-//! How many events a second an endpoint gets, by how long it takes for a request.
+//! The events per second that an endpoint gets, by the time that it takes for a request.
 //!
 //! On paused time: only calls and requests take any. So the work of the function and of the receiver, TLS and the first round
 //! trips of a connection are left out.
@@ -8,7 +8,7 @@ use payments_store::{Committed, CountsCommit, MAX_SEGMENT_BYTES};
 
 use super::*;
 
-/// What a call to DynamoDB takes. AWS promises nothing; reads usually take less.
+/// The time of a call to DynamoDB. AWS promises nothing; reads usually take less.
 const CALL: Duration = Duration::from_millis(10);
 
 /// Five feeds at once: five million payments in half an hour.
@@ -53,11 +53,12 @@ async fn fill(log: &Log, added: Range<usize>) -> Result<()> {
     Ok(())
 }
 
-/// Lets the function deliver what the only endpoint lacks, run after run. Returns how long it takes.
+/// Delivers the events that the only endpoint lacks, run after run. Returns the time that this
+/// takes.
 async fn deliver(log: &Log, wanted: usize) -> Result<Duration> {
     let (origin, function) = (Instant::now(), InTime::over(log, |_| CALL).await?);
     for _ in 0..10 {
-        // It was woken by a segment.
+        // A segment woke the function.
         let outcome = function.wake().await?;
         ensure!(outcome["failedDeliveries"] == 0, "{outcome}");
         if outcome["webhookSegmentsBehind"] == 0 {
