@@ -118,7 +118,9 @@ impl Word {
 
 /// The paragraphs of the comments, and the code between them.
 fn rust<'t>(lines: &[&'t str]) -> Vec<Text<'t>> {
-    let (mut texts, mut comment, mut kind) = (Vec::new(), Vec::new(), "");
+    let mut texts = Vec::new();
+    let mut comment = Vec::new();
+    let mut kind = "";
     let mut code = Text::default();
     for (index, line) in lines.iter().enumerate() {
         let trimmed = line.trim_start();
@@ -142,7 +144,9 @@ fn document<'t>(lines: &[&'t str]) -> Vec<Text<'t>> {
 
 /// The paragraphs of Markdown, list items and rows of tables among them, without its blocks of code.
 fn paragraphs<'t>(lines: &[(usize, &'t str)]) -> Vec<Text<'t>> {
-    let (mut paragraphs, mut is_code, mut is_new) = (Vec::<Text<'t>>::new(), false, true);
+    let mut paragraphs = Vec::<Text<'t>>::new();
+    let mut is_code = false;
+    let mut is_new = true;
     for (number, line) in lines {
         let line = line.trim();
         let is_fence = line.starts_with("```");
@@ -185,7 +189,7 @@ fn opening(words: &[Word]) -> Option<(usize, &'static str)> {
     let begins = |phrase: &&str| phrase.split(' ').zip(words).all(|(part, word)| part == word.plain());
     let is_pronoun =
         PRONOUNS.contains(&first.plain()) || (DEMONSTRATIVES.contains(&first.plain()) && is_one(VERBS, second));
-    if CLAUSES.contains(&first.plain()) || CLAUSE_PHRASES.iter().any(|phrase| begins(&phrase)) {
+    if CLAUSES.contains(&first.plain()) || CLAUSE_PHRASES.iter().any(|phrase| begins(phrase)) {
         return Some((first.line, CLAUSE));
     }
     is_pronoun.then_some((first.line, PRONOUN))
