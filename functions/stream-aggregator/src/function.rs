@@ -17,7 +17,7 @@ use crate::gap;
 
 /// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are at most 25 ms to
 /// 1.6 s, 16 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream shards commit at the same
-/// moment, and the log's partition throttles for some seconds: see docs/performance.md, What the log accepts.
+/// moment, and the log's partition throttles for some seconds: see docs/performance.md, Limits of the log.
 const MAX_TRIES: u32 = 16;
 
 /// The longest waits after tries that conflicted or were throttled.
