@@ -14,6 +14,7 @@ pub mod links;
 pub mod payload;
 pub mod progress;
 pub mod queues;
+pub mod schedule;
 pub mod server;
 mod stack;
 pub mod template;

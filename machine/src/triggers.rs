@@ -7,7 +7,6 @@
 
 mod expiry;
 mod publishing;
-mod schedule;
 mod sources;
 mod starting;
 mod tick;
@@ -26,15 +25,15 @@ use crate::client::Client;
 use crate::handlers::Handlers;
 use crate::handlers::invocation::context;
 use crate::queues::Queues;
+use crate::schedule::{Schedule, ScheduleSpec};
 use crate::stack::Stack;
-use crate::template::{DeployedFunction, ScheduleSpec, Template};
+use crate::template::{DeployedFunction, Template};
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 use crate::triggers::expiry::Expiry;
 use crate::triggers::publishing::Publishing;
-use crate::triggers::sources::{queue_source, stream_source};
+use crate::triggers::sources::{failures, queue_source, stream_source};
 use crate::triggers::starting::Starting;
 
-pub use schedule::Schedule;
 pub use sources::{queue_settings, stream_settings};
 pub use tick::{Counts, Tick, Took};
 
@@ -83,13 +82,14 @@ impl Triggers {
         let mut mappings = Vec::new();
         for function in &template.functions {
             if let Some(source) = stream_source(function).filter(|source| source.stream == HOT_STREAM) {
-                let failures = source.failures().map(|queue| queues.at(queue)).transpose()?;
+                let failures = failures(source).map(|queue| queues.at(queue)).transpose()?;
                 let mapping = StreamMapping::new(stream_settings(&function.package, failures)?, stream.clone())?;
                 mappings.push((function, Mapping::Stream(Box::new(mapping))));
             }
             if let Some(source) = queue_source(function) {
                 let mapping = QueueMapping::new(queue_settings(&function.package)?, queues.at(&source.queue)?.clone());
-                mappings.push((function, Mapping::Queue(mapping, source.scaling.maximum_concurrency.min(POLLERS))));
+                let pollers = source.scaling_config.map_or(POLLERS, |it| it.maximum_concurrency.min(POLLERS));
+                mappings.push((function, Mapping::Queue(mapping, pollers)));
             }
         }
         Ok(Self {

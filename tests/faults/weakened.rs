@@ -180,7 +180,7 @@ async fn a_repeated_result_breaks_a_settle_without_a_condition() -> Result<()> {
 #[tokio::test]
 async fn a_conflict_breaks_a_settle_that_reports_no_failures() -> Result<()> {
     assert_seen(STAYS_PENDING, Stage::Finished, async |fixture, weakened| {
-        let settings = QueueMappingSettings { batch_size: 10, report_batch_item_failures: !weakened };
+        let settings = QueueMappingSettings { report_batch_item_failures: !weakened, ..Default::default() };
         let mapping = QueueMapping::new(settings, fixture.results.clone());
         let intents = fixture.pending(2).await?;
         fixture.dispatch_all().await?;

@@ -9,8 +9,7 @@ use payments_alarms::Alarm;
 use payments_boot::Lookup;
 use payments_machine::Handlers as _;
 use payments_machine::Template;
-use payments_machine::template::ScheduleSpec;
-use payments_machine::triggers::Schedule;
+use payments_machine::schedule::{Schedule, ScheduleSpec};
 use payments_tests::template;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/performance.md");

@@ -3,10 +3,12 @@
 //! Source: *AWS Lambda Developer Guide*, "Control which events Lambda sends to your function". A pattern has nested
 //! fields. The value of a field is one of several strings, or begins with a prefix. Every other operator is an error.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// A pattern that records must match.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "FilterCriteria")]
 pub struct Filter(Vec<(String, Rule)>);
 
 /// Why a text is not a filter pattern.
@@ -23,6 +25,27 @@ pub enum FilterError {
         /// What is there.
         found: String,
     },
+}
+
+/// A pattern in CloudFormation.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct FilterCriteria {
+    filters: [Pattern; 1],
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Pattern {
+    pattern: String,
+}
+
+impl TryFrom<FilterCriteria> for Filter {
+    type Error = FilterError;
+
+    fn try_from(FilterCriteria { filters: [Pattern { pattern }] }: FilterCriteria) -> Result<Self, FilterError> {
+        Self::parse(&pattern)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
