@@ -21,14 +21,15 @@ use crate::workloads::triggers::until;
 use crate::world::bank::Bank;
 use crate::world::network::LOG;
 
-/// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
+/// The longest time until all work ends: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
 
 /// Ends the faults, and waits until no head is left in the hot table and no operator works. Returns whether it came to that.
 pub(crate) async fn wait(bank: &Bank) -> bool {
     bank.faults.end();
     bank.switches.release();
-    // Each head is in this index, so one entry is enough to know that some are left. None left in it is no proof.
+    // Each head is in this index, so one entry proves that some are left. An empty index proves
+    // nothing.
     let one = json!({ "TableName": "payments", "IndexName": "due", "Select": "COUNT", "Limit": 1 });
     let all = json!({ "TableName": "payments", "FilterExpression": "begins_with(pk, :heads)", "Select": "COUNT",
         "ExpressionAttributeValues": { ":heads": { "S": "ACCT#" } } });

@@ -33,7 +33,7 @@ fn every_guarantee_holds_whatever_fails_and_a_seed_is_always_the_same_month() ->
     assert_ne!(again.seed, other.seed);
     let sum = |kind: &FaultKind| first.faults[kind] + other.faults[kind];
     let counts: FaultCounts = FaultKind::all().iter().map(|kind| (*kind, sum(kind))).collect();
-    // Those that a day has many of.
+    // The kinds that happen often each day.
     for kind in [
         FaultKind::Throttled,
         FaultKind::ServerError,

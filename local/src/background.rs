@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::sandbox::{Move, Sandbox};
 
-/// How often the stream and the queues are polled. Lambda polls streams four times a second.
+/// The time between polls of the stream and the queues. Lambda polls streams four times a second.
 const PERIOD: Duration = Duration::from_millis(250);
 
 /// Triggers that run.

@@ -1,4 +1,4 @@
-//! What must be true of the events of amendments: one for each, with what it changed, and later events say the same.
+//! The law of the events of amendments: one for each, with its changes, and later events say the same.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ fn tells_amendment(event: &Value, contents: Option<(&Intent, &Intent)>) -> bool 
         && event["previous"] == previous(event, before, &differences)
 }
 
-/// What the changed fields of the head were: all but the data.
+/// The former values of the changed fields of the head: all but the data.
 fn previous(event: &Value, before: &Intent, changed: &[&str]) -> Value {
     let mut previous = Map::new();
     for field in changed {

@@ -1,4 +1,4 @@
-//! Where events come from: each says which change of its payment it is, from which status to which, and when.
+//! The origin of events: each names the change of its payment, with both statuses and the time.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
     wrong.map(|event| format!("no change of the payment is the event {event}")).collect()
 }
 
-/// What an event says of its change.
+/// The change that an event names.
 struct Origin<'c> {
     from: Option<&'c str>,
     to: &'c str,

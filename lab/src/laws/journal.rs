@@ -1,4 +1,4 @@
-//! What must be true of the journal: files without overlap, which hold the log's events in their order.
+//! The law of the journal: files without overlap, which hold the log's events in their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -17,8 +17,8 @@ pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
     intent.cancelled.then(|| "was cancelled and sent".to_owned())
 }
 
-/// When each payment was pending at each dispatch attempt for the first time, and when it ceased to be, on any scale that
-/// goes up.
+/// The first time at which each payment was pending at each dispatch attempt, and the end of that,
+/// on any rising scale.
 #[derive(Debug)]
 pub struct Pending<When> {
     since: BTreeMap<(String, u64), When>,
@@ -65,7 +65,7 @@ impl<When: Ord> Pending<When> {
     }
 }
 
-/// A batch has each dispatch attempt of a payment once. Returns what is there again.
+/// A batch has each dispatch attempt of a payment once. Returns the repetitions.
 pub(crate) fn check_batch(operation: &str, input: &Value) -> Option<String> {
     let entries = input["Entries"].as_array().filter(|_| operation == "SendMessageBatch")?;
     let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What must be true of the reports: each settled payment is in one, once, as its head has it, and summaries add up.
+//! The law of the reports: each settled payment is in one, once, as its head has it, and summaries add up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

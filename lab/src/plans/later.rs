@@ -13,7 +13,7 @@ pub(crate) const RESTORE: &str = "restore";
 /// The attributes: a text, a map and bytes.
 const NAMES: [&str; 3] = ["laterText", "laterMap", "laterBytes"];
 
-/// What the attributes of a payment's items are.
+/// The value of an attribute of a payment's items.
 fn value(name: &str, id: &str) -> Value {
     let mark = id.get(..4).unwrap_or(id);
     match name {

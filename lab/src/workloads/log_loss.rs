@@ -21,7 +21,7 @@ use crate::plans::faults::FaultKind;
 use crate::world::bank::Bank;
 use crate::world::network::LOG;
 
-/// How the log's table is lost.
+/// A loss of the log's table.
 pub(crate) struct LogLoss {
     /// Its copy and the copy's instant, if it can be restored.
     copy: Option<(BTreeMap<Key, Value>, UtcSecond)>,
@@ -91,7 +91,7 @@ fn last_segment(items: &BTreeMap<Key, Value>) -> Option<Key> {
     items.keys().filter(|(pk, _)| is_epoch(pk)).max().cloned()
 }
 
-/// Lets the log's head be as it was before the last segment was appended.
+/// Sets the log's head back to before its last segment.
 fn count_one_less(items: &mut BTreeMap<Key, Value>) {
     let head = ("LOG#HEAD".to_owned(), "HEAD".to_owned());
     if let Some(head) = items.get_mut(&head)

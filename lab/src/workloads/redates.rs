@@ -37,7 +37,7 @@ const MOST_DATES: u64 = 34;
 /// From how many days before today on payments are moved by an operator who begins with the past: the sweep may have been paused then.
 const DAYS_BACK: u64 = 2;
 
-/// How often a run is tried, which fails or is killed now and then.
+/// The most tries of a run, which fails or is killed now and then.
 const TRIES: u32 = 60;
 
 /// Whether a month has a redate.

@@ -81,7 +81,7 @@ async fn pace(millis: u64) -> Result<u64> {
     Ok(EVENTS as u64 * 1_000 / u64::try_from(took.as_millis())?)
 }
 
-/// The table is in docs/performance.md, How fast webhooks are.
+/// The table is in docs/performance.md, Speed of webhooks.
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_with_150_ms_a_request_keeps_up_with_five_feeds_at_once() -> Result<()> {
     println!("| a request takes | events a second | behind after half an hour of 2,778 a second |\n|---|---|---|");
