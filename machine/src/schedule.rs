@@ -11,13 +11,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ScheduleSpec {
-    /// Its event's name, in words: `archive-begins` for `ArchiveBegins`.
+    /// The name of the schedule's event, in words: `archive-begins` for `ArchiveBegins`.
     #[serde(skip)]
     pub name: String,
     /// The package that it invokes.
     #[serde(skip)]
     pub package: String,
-    /// When: a rate, or a cron expression.
+    /// The times of the schedule: a rate, or a cron expression.
     #[serde(rename = "ScheduleExpression")]
     pub expression: String,
     /// The input of the function, in JSON.

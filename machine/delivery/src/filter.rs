@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[serde(try_from = "FilterCriteria")]
 pub struct Filter(Vec<(String, Rule)>);
 
-/// Why a text is not a filter pattern.
+/// The fault of a text that is not a filter pattern.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
     /// The text is not JSON.
@@ -20,9 +20,9 @@ pub enum FilterError {
     /// The pattern has an operator that is not implemented, or none where one is expected.
     #[error("the filter pattern has {found} at {path:?}: only nested objects, strings and `prefix` are implemented")]
     Unsupported {
-        /// Where, as field names joined by dots.
+        /// The position, as field names joined by dots.
         path: String,
-        /// What is there.
+        /// The content at this position.
         found: String,
     },
 }
