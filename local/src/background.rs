@@ -51,7 +51,7 @@ async fn run(
         tokio::select! {
             _ = &mut stopped => return triggers.end().await,
             Some((sandbox, next)) = next_move(&mut sandbox) => {
-                // Boxed, both: the chain of calls is deeper than the compiler follows in one type.
+                // Boxed, both: the chain of calls is deeper than the compiler accepts in one type.
                 Box::pin(sandbox.play(next, async |now| log(&Box::pin(triggers.tick_to_the_end(now)).await))).await;
             }
             _ = period.tick() => {}

@@ -55,7 +55,7 @@ pub enum Outage {
     PendingDamaged,
     /// The head of a settled payment is damaged by hand.
     SettledDamaged,
-    /// A head's amount is damaged by hand, so no counter can follow it.
+    /// A head's amount is damaged by hand, so no counter can count it.
     AmountDamaged,
     /// A head disagrees with its details.
     Disagreement,

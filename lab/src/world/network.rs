@@ -1,4 +1,4 @@
-//! The network between the functions and AWS: every call takes its time, may fail, and is followed.
+//! The network between the functions and AWS: every call takes its time, may fail, and is recorded.
 //!
 //! A call outlives a caller that is killed meanwhile, as on a network.
 

@@ -274,7 +274,8 @@ impl<'s> Log<'s> {
         Ok(())
     }
 
-    /// Takes a batch if it is full or its window is over. The window begins when the function is free and a change is there.
+    /// Takes a batch if it is full or its window is over. The window begins when the function is
+    /// free and a change waits.
     fn poll(&mut self, now: u64, shard: usize) -> Result<()> {
         let (batch, window) = (self.segments.batch as u64, self.segments.window);
         let it = &self.shards[shard];
