@@ -36,11 +36,12 @@ const LOOK: TimeDelta = TimeDelta::seconds(5);
 /// all.
 const RECOUNTED: [i64; 2] = [-1, 0];
 
-/// How long functions may take.
+/// The timeouts of functions.
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
 pub(crate) const SCHEDULED_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
 
-/// How often the journal is written while faults happen. Each minute, as in the template, a month would take a fifth longer.
+/// The time between writes of the journal while faults happen. With one each minute, as in the
+/// template, a month would take a fifth longer.
 const JOURNALED_EVERY: TimeDelta = TimeDelta::minutes(15);
 
 /// The time between writes in a healthy month: an alarm waits for a quarter of an hour.
