@@ -148,7 +148,7 @@ fn opening(words: &[Word]) -> Option<(usize, &'static str)> {
     let begins = |phrase: &&str| phrase.split(' ').zip(words).all(|(part, word)| part == word.plain());
     let is_pronoun =
         PRONOUNS.contains(&first.plain()) || (DEMONSTRATIVES.contains(&first.plain()) && is_one(VERBS, second));
-    if CLAUSES.contains(&first.plain()) || CLAUSE_PHRASES.iter().any(|phrase| begins(phrase)) {
+    if CLAUSES.contains(&first.plain()) || CLAUSE_PHRASES.iter().any(begins) {
         return Some((first.line, CLAUSE));
     }
     is_pronoun.then_some((first.line, PRONOUN))
