@@ -193,6 +193,7 @@ pub trait Operations: Debug + Send + Sync {
     /// The files of reports whose paths follow `after`, in the order of their paths, at most `most`.
     async fn reports(&self, after: &str, most: usize) -> Result<Vec<ReportFile>, OperationError>;
 
-    /// A link with which anybody can download a file of a report for a minute. None if the storage gives no links.
+    /// A link with which anybody can download a file of a report for a minute. `None` if the
+    /// storage gives no links.
     async fn report_link(&self, path: &str) -> Result<Option<String>, OperationError>;
 }

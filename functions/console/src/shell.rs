@@ -74,7 +74,7 @@ pub(crate) fn headers(sign_in: Option<&SignIn>) -> HeaderMap {
 /// The settings of the script library: no style of its own in the page, no scripts in attributes, and no copies of pages.
 const HTMX_CONFIG: &str = r#"{"includeIndicatorCSS":false,"history":false,"defaultTimeout":20000}"#;
 
-/// The page. Without a script it says what it is and what it needs.
+/// The page. Without a script it explains itself and its needs.
 pub(crate) fn page(sign_in: Option<&SignIn>) -> Markup {
     let [htmx, script, style] = ASSETS.each_ref().map(|asset| format!("/console/assets/{}", asset.name()));
     html! {

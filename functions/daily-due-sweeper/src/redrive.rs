@@ -87,7 +87,7 @@ impl Sweeper {
         redrive.run().await
     }
 
-    /// Returns what to redrive, if the payment's wait is over.
+    /// Returns the next redrive, if the payment's wait is over.
     fn redrivable(&self, head: &Head, now: UtcSecond, outcome: &mut RedriveOutcome) -> Option<Redrivable> {
         let (State::Pending, Some(attempt)) = (&head.state, head.dispatch_attempt) else { return None };
         match next_step(head.updated_at(), attempt, now, self.config.max_attempts) {

@@ -315,7 +315,8 @@ fn failure(message: String, sent: Result<Answer, SendError>) -> Option<(String, 
     }
 }
 
-/// The time that a run needs for what it has begun when its deadline comes: a request, and the write after it.
+/// The time that a run needs after its deadline for work in progress: a request, and the write
+/// after it.
 pub(crate) fn needed_at_the_end() -> TimeDelta {
     TimeDelta::from_std(LONGEST_REQUEST + CALL_TIMEOUT).unwrap_or_default()
 }

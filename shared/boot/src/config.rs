@@ -102,7 +102,7 @@ impl<'a> Lookup<'a> {
         self.number("HORIZON_DAYS", DEFAULT_HORIZON_DAYS)
     }
 
-    /// Reads `CALENDARS`: the calendars of currencies; none if it is not set.
+    /// Reads `CALENDARS`: the calendars of currencies; empty if it is not set.
     pub fn calendars(&self) -> Result<CurrencyCalendars, ConfigError> {
         Ok(self.optional("CALENDARS")?.unwrap_or_default())
     }

@@ -14,7 +14,7 @@ struct Found {
     id: PaymentId,
     /// Its first details, if they exist and can be read.
     first: Option<Details>,
-    /// Its head; none if the create did not complete, or the head is lost.
+    /// Its head; `None` if the create did not complete, or the head is lost.
     head: Option<Head>,
     /// The details in force and before, the latest first, without the first ones; or why they cannot be shown.
     chain: Result<Vec<Details>, &'static str>,

@@ -35,7 +35,7 @@ pub struct LogPage {
 /// The result of reading after a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogRead {
-    /// Events, or none if the log ends there.
+    /// Events; empty if the log ends there.
     Page(LogPage),
     /// The segments there have expired. This is the oldest place.
     Expired(LogPosition),
