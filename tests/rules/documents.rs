@@ -1,6 +1,5 @@
 //! Documents: their links, their commands, and their aids for newcomers.
 
 pub(crate) mod commands;
-pub(crate) mod habits;
 pub(crate) mod joining;
 pub(crate) mod links;

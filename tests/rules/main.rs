@@ -9,6 +9,7 @@ mod costs;
 mod documents;
 mod domain;
 mod graph;
+mod habits;
 mod iam;
 mod model;
 mod sam_local;

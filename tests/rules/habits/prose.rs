@@ -1,19 +1,5 @@
 //! Habits of translated English in comments, documents and messages, each with the words to write instead.
 
-use std::path::Path;
-
-use anyhow::Result;
-
-use crate::tree::{files, in_repository};
-
-/// Sentences that keep a habit, with their files: at most ten.
-const EXCEPTIONS: [(&str, &str); 0] = [];
-
-const MAX_EXCEPTIONS: usize = 10;
-
-/// The examples below are wrong on purpose.
-const OWN: &str = "tests/rules/documents/habits.rs";
-
 /// First words of a paragraph that make a noun of a clause.
 const CLAUSES: [&str; 6] = ["What", "How", "Who", "When", "Where", "Which"];
 const CLAUSE_PHRASES: [&str; 2] = ["The thing that", "That which"];
@@ -33,33 +19,6 @@ const NEGATED: [&str; 4] = ["is", "are", "was", "were"];
 const COMPARED: &str = "longer more less later earlier fewer larger smaller greater lower higher older newer";
 const NO: &str = "is no X, none of: write is not an X, is unknown, is invalid, not one of";
 const LETS: &str = "lets X do: write allows, makes, or what X does";
-
-#[test]
-fn comments_documents_and_messages_are_free_of_the_habits() -> Result<()> {
-    assert!(EXCEPTIONS.len() <= MAX_EXCEPTIONS, "{} exceptions, of {MAX_EXCEPTIONS}", EXCEPTIONS.len());
-    let root = in_repository("");
-    let (mut found, mut occurring) = (Vec::new(), Vec::new());
-    for (path, bytes) in files("")? {
-        let path = path.strip_prefix(&root)?;
-        let name = path.display().to_string();
-        if name == OWN || !is_checked(path) {
-            continue;
-        }
-        let text = String::from_utf8(bytes)?;
-        let lines: Vec<&str> = text.lines().collect();
-        for (line, habit) in habits(&name, &lines) {
-            let sentence = lines[line - 1].trim();
-            match EXCEPTIONS.iter().find(|(file, text)| *file == name && sentence.contains(text)) {
-                Some(exception) => occurring.push(exception),
-                None => found.push(format!("{name}:{line}: {habit}: {sentence}")),
-            }
-        }
-    }
-    assert!(found.is_empty(), "{} habits: {found:#?}", found.len());
-    let gone: Vec<_> = EXCEPTIONS.iter().filter(|exception| !occurring.contains(exception)).collect();
-    assert!(gone.is_empty(), "exceptions that no longer occur: {gone:#?}");
-    Ok(())
-}
 
 #[test]
 fn each_habit_is_found_where_it_is_one() {
@@ -82,7 +41,7 @@ fn each_habit_is_found_where_it_is_one() {
 }
 
 /// The lines of a file that have a habit, in their order for each kind of text.
-fn habits(name: &str, lines: &[&str]) -> Vec<(usize, &'static str)> {
+pub(super) fn habits(name: &str, lines: &[&str]) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
     for text in if name.ends_with(".rs") { rust(lines) } else { document(lines) } {
         let words = words(&text);
@@ -214,8 +173,4 @@ fn phrases(words: &[Word]) -> Vec<(usize, &'static str)> {
 
 fn is_one(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
-}
-
-fn is_checked(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "rs" || ending == "md")
 }
