@@ -8,6 +8,7 @@
 //! | `actions` | what operators do: preview, confirmation, audit trail |
 //! | `answer` | the answer to a request: the page, an asset, a view or an action |
 //! | `shell` | the page, its headers, script and style |
+//! | `guides` | what to do about an alarm and how, rendered at build from `docs`, and the places to which views lead |
 //! | `html` | what several views show: amounts, times, links |
 //! | `operations` | what operators reach besides the tables: functions, queues, reports |
 //! | `views` | one module for each view |
@@ -18,6 +19,7 @@ mod answer;
 mod aws_operations;
 mod config;
 mod function;
+mod guides;
 mod html;
 mod operations;
 mod resources;
