@@ -5,7 +5,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 /// The guide whose headings of this level are the names of alarms.
 const ALARMS: (&str, usize) = ("alarms", 3);
 
-/// How the line begins that is for a simulated operator alone.
+/// The beginning of a line for simulated operators.
 const ACTIONS: &str = "*Actions: ";
 
 /// A document.
@@ -13,7 +13,7 @@ pub(crate) struct Guide {
     /// The name of its file and of its view.
     pub(crate) name: String,
     text: String,
-    /// Its headings, in order. The first is its title.
+    /// All headings, in order. The first has the title.
     pub(crate) headings: Vec<Heading>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Heading {
     pub(crate) anchor: String,
     /// 1 for the title.
     pub(crate) level: usize,
-    /// Its words, without markup.
+    /// The words, without markup.
     pub(crate) title: String,
 }
 
@@ -51,7 +51,7 @@ impl Guide {
         Self { name: name.to_owned(), text, headings }
     }
 
-    /// Renders what stands below each heading, up to the next one. `all` has the guides to which links can lead.
+    /// Renders the text below each heading, up to the next one. `all` has the guides to which links can lead.
     pub(crate) fn bodies<'g>(&'g self, all: &'g [Self]) -> Result<Vec<String>, String> {
         let mut page =
             Page { guide: self, all, begun: 0, bodies: Vec::new(), events: Vec::new(), within: Within::Text };
@@ -88,7 +88,7 @@ enum Within {
 struct Page<'g> {
     guide: &'g Guide,
     all: &'g [Guide],
-    /// How many headings have begun.
+    /// The number of headings that have begun.
     begun: usize,
     bodies: Vec<String>,
     /// The events of the section.
@@ -108,7 +108,7 @@ impl<'g> Page<'g> {
                 self.events.clear();
                 self.within = Within::Text;
             }
-            // No markup passes but that which is made here. Nor does a picture, which the console would have to serve.
+            // Raw HTML is text. The console does not serve pictures.
             Event::Html(text) | Event::InlineHtml(text) => self.events.push(Event::Text(text)),
             Event::Start(Tag::Image { dest_url, .. }) => return Err(format!("{}.md: {dest_url}", self.guide.name)),
             Event::Start(Tag::Link { dest_url, .. }) => self.begin_link(&dest_url)?,
@@ -145,7 +145,7 @@ impl<'g> Page<'g> {
         self.events.push(Event::Html(markup.into().into()));
     }
 
-    /// Ends the section that has begun, if one has.
+    /// Ends the section that has begun.
     fn end_section(&mut self) {
         let events = std::mem::take(&mut self.events);
         if self.begun > 0 {
@@ -171,7 +171,7 @@ impl<'g> Page<'g> {
         Ok(())
     }
 
-    /// A text, whose names of other alarms lead to their entries.
+    /// Adds a text. Names of other alarms in it lead to their entries.
     fn text(&mut self, text: &str) {
         let own = self.guide.headings[..self.begun].last().map(|heading| heading.title.as_str());
         let alarms = self.all.iter().filter(|guide| guide.name == ALARMS.0).flat_map(|guide| &guide.headings);

@@ -6,12 +6,12 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use guide::Guide;
+use guide::{Guide, Heading};
 
-/// The guides in `docs`, each with how many of its sections its first page has.
+/// The guides in `docs`, each with the number of sections on its first page.
 const GUIDES: [(&str, usize); 3] = [("alarms", 2), ("operations", 1), ("restore", 1)];
 
-/// A guide that nobody reads: tests of `src/guides.rs` compare what is made of it.
+/// A guide for tests: `src/guides.rs` compares its sections.
 const EXAMPLE: &str = "\
 # Example
 See [an alarm](alarms.md#apierrors), [all](alarms.md), [below](#now-settle-it), [the log](deploy.md#the-event-log),
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn sections(guide: &Guide, all: &[Guide]) -> Result<String, Box<dyn Error>> {
     let mut code = "[".to_owned();
     for (heading, body) in guide.headings.iter().zip(guide.bodies(all)?) {
-        let (anchor, level, title) = (&heading.anchor, heading.level, &heading.title);
+        let Heading { anchor, level, title } = heading;
         writeln!(code, "Section {{ at: {anchor:?}, level: {level}, title: {title:?}, body: {body:?} }},")?;
     }
     code.push(']');

@@ -9,13 +9,13 @@ use crate::html::link;
 pub(crate) struct Guide {
     /// The name of its file and of its view.
     pub(crate) name: &'static str,
-    /// How many sections its first page has.
+    /// The number of sections on its first page.
     pub(crate) first: usize,
-    /// The first has its title.
+    /// The first has the title.
     pub(crate) sections: &'static [Section],
 }
 
-/// A heading with what stands below it, up to the next heading.
+/// A heading with the text below it, up to the next heading.
 pub(crate) struct Section {
     /// Its name in the address.
     pub(crate) at: &'static str,
@@ -103,7 +103,7 @@ pub(crate) const LOST_HEAD: Place = Place::new("restore", "The lost head of an a
 mod tests {
     use super::*;
 
-    /// What the build makes of the example of `build/main.rs`.
+    /// The sections of the example in `build/main.rs`.
     const EXAMPLE: &[Section] = &include!(concat!(env!("OUT_DIR"), "/example.rs"));
 
     #[test]

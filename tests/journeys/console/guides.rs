@@ -16,7 +16,7 @@ async fn each_alarm_has_its_page() -> Result<()> {
         let wanted = format!("alarms?at={}", name.to_lowercase());
         let entry = page(&world, &wanted).await?;
         assert!(entry.contains(&format!("<h1 tabindex=\"-1\">{name}</h1>")), "{entry}");
-        // Markup of the document is in no entry, nor is what is for a simulated operator.
+        // Neither Markdown nor the line for simulated operators is in an entry.
         assert!(!entry.contains("Actions:") && !entry.contains("](") && !entry.contains("**"), "{entry}");
         assert!(links(&table).any(|link| link == wanted), "the table does not lead to {name}");
     }
@@ -24,7 +24,7 @@ async fn each_alarm_has_its_page() -> Result<()> {
     assert_statuses(&world, &wrong).await
 }
 
-/// The compiler checks those of the console's own texts, and the build those of the documents.
+/// (The compiler checks the links of the console's own texts, and the build those of documents.)
 #[tokio::test]
 async fn every_link_leads_to_a_view() -> Result<()> {
     let world = World::open().await?;

@@ -1,4 +1,4 @@
-//! A guide of operators: what an alarm means and what to do, tasks, losses.
+//! A guide of operators: alarms, tasks, losses.
 
 use maud::{Markup, PreEscaped, html};
 use payments_http::{Problem, Request};
@@ -7,7 +7,7 @@ use crate::function::no_such_page;
 use crate::guides::{GUIDES, Section};
 use crate::html::heading;
 
-/// The view of a guide: its first page, or a section with what is below it. It reads nothing.
+/// The view of a guide: its first page, or a section with its subsections. It reads nothing.
 pub(crate) fn guide(name: &str, request: &Request<'_>) -> Result<Markup, Problem> {
     let query = request.query(&["at"])?;
     let at = query.text("at")?;

@@ -1,4 +1,4 @@
-//! The queues: how much is in each, and some messages of those that nothing receives from.
+//! The queues: the size of each, and some messages of those that nothing receives from.
 
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
@@ -13,7 +13,7 @@ use crate::guides::{
 use crate::html::{grouped, heading, instant, link, payment_link};
 use crate::operations::{BankQueue, LastMove, OperationError, QueueState, SampledMessage};
 
-/// How much of a message is shown, in characters. A request has up to 8 KB of its client's data.
+/// The characters of a message that are shown. A request has up to 8 KB of its client's data.
 const SHOWN: usize = 2_000;
 
 impl Console {
@@ -66,7 +66,8 @@ impl Console {
     }
 }
 
-/// What a queue holds; none if SQS did not say. The other queues are shown all the same.
+/// The content of a queue; `None` if SQS did not return it. The other queues are shown all the
+/// same.
 fn known(queue: BankQueue, state: Result<QueueState, OperationError>) -> Option<QueueState> {
     state
         .inspect_err(
@@ -115,7 +116,7 @@ pub(crate) fn title(queue: BankQueue) -> &'static str {
     }
 }
 
-/// The alarm about what waits in a queue.
+/// The alarm of a queue's waiting messages.
 fn entry(queue: BankQueue) -> Place {
     match queue {
         BankQueue::Requests => REQUESTS_WAITING,
@@ -126,7 +127,7 @@ fn entry(queue: BankQueue) -> Place {
     }
 }
 
-/// How messages were, or are, moved back.
+/// The last move of messages.
 pub(crate) fn last_move(last: &LastMove) -> Markup {
     html! {
         (last.status) ": " (grouped(last.moved.into()))
@@ -136,7 +137,7 @@ pub(crate) fn last_move(last: &LastMove) -> Markup {
     }
 }
 
-/// What a message may name.
+/// The ids that a message may name.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Named {
