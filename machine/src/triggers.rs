@@ -93,15 +93,15 @@ impl Triggers {
             }
         }
         Ok(Self {
-            publishing: Publishing::of(stack, Arc::clone(&functions), TIMEOUT).await?,
-            starting: Starting::of(stack, Arc::clone(&functions), TIMEOUT),
+            publishing: Publishing::start(stack, Arc::clone(&functions), TIMEOUT).await?,
+            starting: Starting::new(stack, Arc::clone(&functions), TIMEOUT),
             functions,
             clock: stack.clock.clone(),
             metrics: stack.metrics.clone(),
             schedules: template.schedules().map(|spec| Schedule::new(spec, zone)).collect::<Result<_>>()?,
             mappings,
             service: TransactionService::new(service, queues.requests.clone(), queues.results.clone()),
-            expiry: Expiry::of(stack),
+            expiry: Expiry::new(stack),
             queues,
         })
     }
@@ -161,7 +161,7 @@ impl Triggers {
             tick.troubles.push(format!("publish: {error}"));
         }
         tick.metrics = self.metrics.take();
-        tick.counts = Counts::of(&tick.metrics);
+        tick.counts = Counts::from_lines(&tick.metrics);
         if tick.counts.counted > 0 {
             tick.today = today(&self.functions, &self.clock).await;
         }
@@ -184,7 +184,7 @@ impl Triggers {
             rest.troubles.push(format!("publish: {error}"));
         }
         rest.metrics = self.metrics.take();
-        rest.counts = Counts::of(&rest.metrics);
+        rest.counts = Counts::from_lines(&rest.metrics);
         tick += rest;
         tick
     }
@@ -307,7 +307,7 @@ async fn drain(
 
 /// Returns today's counts as the API has them, in words.
 async fn today(functions: &Arc<dyn Handlers>, clock: &Clock) -> Option<String> {
-    let answer = Client::of_functions(Arc::clone(functions), clock.clone()).ok()?.get("/counts").await.ok()?;
+    let answer = Client::for_functions(Arc::clone(functions), clock.clone()).ok()?.get("/counts").await.ok()?;
     tick::in_words(answer["counts"].get(0)?)
 }
 

@@ -118,7 +118,7 @@ impl Dispatch {
         for (attempt, head) in pending {
             match details.get(&head.details_key()) {
                 Some(Ok(details)) if self.agree(head, details) => {
-                    requests.push(PaymentRequest::of(details, attempt.number));
+                    requests.push(PaymentRequest::new(details, attempt.number));
                     sending.push(attempt);
                 }
                 Some(Ok(_)) => {
@@ -226,7 +226,7 @@ fn attempts(records: Vec<EventRecord>, tally: &mut Tally) -> Vec<DispatchAttempt
     let mut attempts = Vec::with_capacity(records.len());
     for record in records {
         let sequence_number = record.change.sequence_number.clone().unwrap_or_default();
-        match DispatchAttempt::of(record) {
+        match DispatchAttempt::from_record(record) {
             // Duplicates are dropped: BatchGetItem rejects a repeated key.
             Ok(attempt) if seen.insert((attempt.key.clone(), attempt.number)) => attempts.push(attempt),
             Ok(_) => {}

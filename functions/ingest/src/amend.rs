@@ -26,7 +26,7 @@ impl Ingest {
         let first = first.filter(|first| first.instruction.account == wanted.account);
         let first = first.ok_or_else(Problem::no_such_payment)?;
         let id = AmendmentId::derive(wish.payment_id, wish.key);
-        let deadline = Deadline::of_http(&self.clock);
+        let deadline = Deadline::for_http(&self.clock);
         for _ in 0..MAX_TRIES {
             let head = self.store.head(&first.key()).await?.ok_or_else(Problem::no_such_payment)?;
             let chain = self.store.details_chain(&head, || !deadline.has_come()).await?;
@@ -34,7 +34,7 @@ impl Ingest {
             let in_force = chain.first().unwrap_or(&first);
             if let Some(before) = chain.iter().find(|details| is_of(details, id)) {
                 same(before, wanted)?;
-                return Ok(Created { payment: PaymentView::of(&head).with_dates(in_force), replayed: true });
+                return Ok(Created { payment: PaymentView::new(&head).with_dates(in_force), replayed: true });
             }
             self.check_amendable(&head, &chain, wish.version)?;
             let details = self.put_amendment(&head, in_force, id, (wish.order, by)).await?;
@@ -45,7 +45,7 @@ impl Ingest {
             let amended = head.amended(amendment.name, &details, amended);
             // Otherwise another change was faster, or an answer was lost. The head says which.
             if let Moved::Done(head) = self.store.amend(&head, &amended).await? {
-                return Ok(Created { payment: PaymentView::of(&head).with_dates(&details), replayed: false });
+                return Ok(Created { payment: PaymentView::new(&head).with_dates(&details), replayed: false });
             }
         }
         Err(Problem::repeat())
@@ -99,7 +99,7 @@ impl Ingest {
             faults.extend(details_excess(&details).map(too_large));
             None
         };
-        let Some(known) = known else { return Err(Problem::of_body(&order.pointer, faults)) };
+        let Some(known) = known else { return Err(Problem::for_body(&order.pointer, faults)) };
         same(&known, wanted)?;
         if known.amendment != details.amendment {
             let detail = "The idempotency key belongs to an amendment that a restore took back; use a new key.";

@@ -55,7 +55,7 @@ impl Ingest {
                 Err(problem) => answers.push((position, Err(problem))),
             }
         }
-        let deadline = Deadline::of_http(&self.clock);
+        let deadline = Deadline::for_http(&self.clock);
         let worked =
             futures::stream::iter(groups.into_values().map(|group| self.create_in_order(group, by, &deadline)));
         // The whole stream is collected, so that no write is in flight when the batch is answered.

@@ -63,7 +63,7 @@ impl Ingest {
         // date, for any caller.
         match self.store.details(order.payment_id).await? {
             Some(stored) => self.replay(stored, order).await,
-            None => Err(Problem::of_body(&order.pointer, faults)),
+            None => Err(Problem::for_body(&order.pointer, faults)),
         }
     }
 
@@ -105,8 +105,8 @@ impl Ingest {
     /// lost those details, the view has the head alone.
     pub(crate) async fn view(&self, head: &Head, first: Details) -> Result<PaymentView, Problem> {
         match self.store.details_in_force(head, first).await {
-            Ok(details) => Ok(PaymentView::of(head).with_dates(&details)),
-            Err(StoreError::Unreadable { .. }) => Ok(PaymentView::of(head)),
+            Ok(details) => Ok(PaymentView::new(head).with_dates(&details)),
+            Err(StoreError::Unreadable { .. }) => Ok(PaymentView::new(head)),
             Err(error) => Err(error.into()),
         }
     }
@@ -123,7 +123,7 @@ impl Ingest {
             // The payment was created and amended meanwhile. A retry reads the amendment's details.
             return Err(Problem::repeat());
         }
-        Ok(Created { payment: PaymentView::of(&head).with_dates(details), replayed })
+        Ok(Created { payment: PaymentView::new(&head).with_dates(details), replayed })
     }
 }
 

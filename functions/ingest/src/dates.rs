@@ -20,7 +20,7 @@ impl Ingest {
         if self.clock.now() < closes {
             return Ok(());
         }
-        Err(Problem::of_body(&order.pointer, vec![passed(details.due_date)]))
+        Err(Problem::for_body(&order.pointer, vec![passed(details.due_date)]))
     }
 
     /// Returns when a new payment is due. The requested date is judged first, then its calendar.

@@ -62,7 +62,7 @@ struct Given {
 }
 
 impl Given {
-    fn of(fields: &mut Fields<'_>) -> Self {
+    fn take(fields: &mut Fields<'_>) -> Self {
         let payee = parse(fields, "payeeAccountId", ProblemKind::InvalidPayee, "payee");
         let amount = fields.number("amountMinor").map(str::to_owned);
         let amount = parsed(fields, amount, "amountMinor", ProblemKind::InvalidAmount, "amount");
@@ -92,7 +92,7 @@ impl Order {
     /// # Errors
     /// All faults of the body.
     pub(crate) fn single(account: AccountId, key: &IdempotencyKey, json: &[u8]) -> Result<Self, Problem> {
-        let mut fields = Fields::of(json, &Pointer::body())?;
+        let mut fields = Fields::parse(json, &Pointer::body())?;
         for field in ["accountId", "idempotencyKey"] {
             if fields.optional(field).is_some() {
                 let detail = format!(
@@ -102,17 +102,17 @@ impl Order {
                 fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at(field));
             }
         }
-        Self::of(Some(account), Some(key), fields, Pointer::body())
+        Self::parse(Some(account), Some(key), fields, Pointer::body())
     }
 
     /// Completes an order whose account and key were read.
-    fn of(
+    fn parse(
         account: Option<AccountId>,
         key: Option<&IdempotencyKey>,
         mut fields: Fields<'_>,
         pointer: Pointer,
     ) -> Result<Self, Problem> {
-        let Given { payee, amount, currency, scheduled_for, date_rule, reference, data } = Given::of(&mut fields);
+        let Given { payee, amount, currency, scheduled_for, date_rule, reference, data } = Given::take(&mut fields);
         if payee.is_some() && payee == account {
             let detail = "The payee is the payer; name another account.";
             fields.fault(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
@@ -128,14 +128,14 @@ impl Order {
         }
         // An accepted payment has no malformed field, so this payment is new.
         faults.extend(currency.and_then(fault_of_new));
-        Err(Problem::of_body(&pointer, faults))
+        Err(Problem::for_body(&pointer, faults))
     }
 }
 
 impl Entry {
     /// Reads an entry of a batch, whose path may name the account.
     fn read(json: &RawValue, of_path: Option<&AccountId>, pointer: Pointer) -> Self {
-        let mut fields = match Fields::of(json.get().as_bytes(), &pointer) {
+        let mut fields = match Fields::parse(json.get().as_bytes(), &pointer) {
             Ok(fields) => fields,
             Err(problem) => return Self { account: of_path.map(ToString::to_string), key: None, order: Err(problem) },
         };
@@ -156,7 +156,7 @@ impl Entry {
         let kind = ProblemKind::InvalidIdempotencyKey;
         let parsed_key: Option<IdempotencyKey> =
             parsed(&mut fields, key.clone(), "idempotencyKey", kind, "idempotency key");
-        let order = Order::of(parsed_account, parsed_key.as_ref(), fields, pointer);
+        let order = Order::parse(parsed_account, parsed_key.as_ref(), fields, pointer);
         let echo = |text: String| bounded(&text, MAX_IDEMPOTENCY_KEY_BYTES);
         Self { account: account.map(echo).or_else(|| of_path.map(ToString::to_string)), key: key.map(echo), order }
     }
@@ -167,16 +167,16 @@ impl Entry {
 /// # Errors
 /// An error of the batch as a whole.
 pub(crate) fn read_batch(json: &[u8], of_path: Option<&AccountId>) -> Result<Vec<Entry>, Problem> {
-    let mut fields = Fields::of(json, &Pointer::body())?;
+    let mut fields = Fields::parse(json, &Pointer::body())?;
     let entries = fields.list("payments").unwrap_or_default();
     let faults = fields.end();
     if !faults.is_empty() {
-        return Err(Problem::of_body(&Pointer::body(), faults));
+        return Err(Problem::for_body(&Pointer::body(), faults));
     }
     if !(1..=MAX_BATCH).contains(&entries.len()) {
         let detail = format!("The batch has {} payments; send 1 to {MAX_BATCH}.", entries.len());
         let fault = Problem::new(ProblemKind::InvalidBatchSize, detail).at("payments");
-        return Err(Problem::of_body(&Pointer::body(), vec![fault]));
+        return Err(Problem::for_body(&Pointer::body(), vec![fault]));
     }
     let pointed = entries.into_iter().enumerate();
     Ok(pointed.map(|(place, json)| Entry::read(json, of_path, Pointer::entry("payments", place))).collect())

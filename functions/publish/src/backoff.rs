@@ -28,7 +28,10 @@ pub(crate) fn at_once(progress: &Progress) -> usize {
 /// The memory after all events of a round were accepted. The next round has twice as many.
 pub(crate) fn succeeded(before: &Progress) -> Progress {
     let more_at_once = before.more_at_once.saturating_mul(2).saturating_add(1).min(MAX_EVENTS - 1);
-    let (failures, failing_since, next_try_at, blocking) = (0, None, None, None);
+    let failures = 0;
+    let failing_since = None;
+    let next_try_at = None;
+    let blocking = None;
     Progress { failures, failing_since, next_try_at, more_at_once, blocking, ..before.clone() }
 }
 
@@ -58,8 +61,9 @@ mod tests {
     #[test]
     fn waits_double_up_to_hours_and_end_after_days() {
         let start: UtcSecond = "2026-11-20T09:00:00Z".parse().unwrap();
-        let (mut now, mut progress, mut waits) =
-            (start, Progress { more_at_once: 7, ..Progress::default() }, Vec::new());
+        let mut now = start;
+        let mut progress = Progress { more_at_once: 7, ..Progress::default() };
+        let mut waits = Vec::new();
         let by = loop {
             let disabled;
             (progress, disabled) = failed(&progress, None, now);

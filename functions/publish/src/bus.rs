@@ -142,7 +142,7 @@ struct CloudEvent<'e> {
 
 impl BusEvent {
     /// The event of an entry of the log.
-    pub(crate) fn of(entry: &LogEntry) -> Result<Self, BusError> {
+    pub(crate) fn from_entry(entry: &LogEntry) -> Result<Self, BusError> {
         let data: &RawValue = serde_json::from_str(&entry.json).map_err(BusError::Unreadable)?;
         let Fields { id, r#type, at, payment_id } = serde_json::from_str(data.get()).map_err(BusError::Unreadable)?;
         let event = CloudEvent {

@@ -40,7 +40,7 @@ struct Known {
 
 impl Known {
     /// Separates the unreadable endpoints, so that the others are served.
-    fn of(
+    fn new(
         endpoints: BTreeMap<String, Result<WebhookEndpoint, StoreError>>,
         mut states: HashMap<String, Result<WebhookState, StoreError>>,
     ) -> Self {
@@ -163,7 +163,7 @@ impl Publish {
         if endpoints.is_empty() && states.is_empty() {
             return Ok(Known::default());
         }
-        Ok(Known { head: self.store.log_head().await?, ..Known::of(endpoints, states) })
+        Ok(Known { head: self.store.log_head().await?, ..Known::new(endpoints, states) })
     }
 
     /// Gives a place in the log to endpoints without one. The next run serves them: this run read
@@ -208,7 +208,9 @@ impl Publish {
         };
         // The longest round of each endpoint that is not served now.
         let mut longest = HashMap::new();
-        let (mut serving, mut served, mut failure) = (FuturesUnordered::new(), BTreeSet::new(), None);
+        let mut serving = FuturesUnordered::new();
+        let mut served = BTreeSet::new();
+        let mut failure = None;
         // The endpoints are read beside the deliveries: DynamoDB may be slow, and receivers do not
         // wait for it.
         let mut looking = pin!(look());

@@ -101,7 +101,10 @@ impl Feed<'_> {
 
     /// Reads the events that follow the place, and the place after them.
     async fn follow(&mut self) -> Result<(Vec<LogEntry>, LogPosition), PublishError> {
-        let (store, head, at, now) = (&self.publish.store, &self.head, self.at, self.publish.clock.now());
+        let store = &self.publish.store;
+        let head = &self.head;
+        let at = self.at;
+        let now = self.publish.clock.now();
         let (next, missed) = match store.log_page(head, at, usize::MAX, SEGMENTS, now).await? {
             LogRead::Page(page) => return Ok((page.entries, page.after)),
             LogRead::Expired(oldest) => (oldest, true),
@@ -150,7 +153,7 @@ impl Feed<'_> {
         let mut left = Vec::new();
         let mut ids = Vec::new();
         for entry in entries {
-            match BusEvent::of(entry) {
+            match BusEvent::from_entry(entry) {
                 Ok(event) => {
                     ids.push(Some(event.id.clone()));
                     left.push(event);

@@ -57,7 +57,9 @@ impl Work for Batch<'_> {
 
     /// Handles each message once.
     async fn round(&mut self) -> Round<StoreError> {
-        let (settle, deadline, some) = (self.settle, self.deadline, std::mem::take(&mut self.in_hand));
+        let settle = self.settle;
+        let deadline = self.deadline;
+        let some = std::mem::take(&mut self.in_hand);
         let before = some.len();
         let handle = |(message, _)| async move {
             let handled = Message::new(settle, &message, deadline).handle().await;

@@ -196,7 +196,7 @@ impl<'m> Message<'m> {
 
     /// Returns the end of a message whose result does not change the head.
     fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
-        let end = MessageEnd::of(self.step(head, result).err());
+        let end = MessageEnd::from_decision(self.step(head, result).err());
         if end == MessageEnd::Repeated && !is_of_transfer(head, result) {
             return MessageEnd::OtherTransfer;
         }

@@ -34,7 +34,7 @@ pub(crate) enum MessageEnd {
 
 impl MessageEnd {
     /// Returns the end of a message whose payment did not make the transition.
-    pub(crate) fn of(decision: Option<Decision>) -> Self {
+    pub(crate) fn from_decision(decision: Option<Decision>) -> Self {
         match decision {
             Some(Decision::Already) => Self::Repeated,
             Some(Decision::Conflict) => Self::Conflicting,

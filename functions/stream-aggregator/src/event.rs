@@ -122,7 +122,7 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
         number.and_then(|number| number.parse().ok()).ok_or(EventError::NoSequenceNumber)?;
     let at = format!("{}/{sequence_number}", place.shard);
     let created_at = whole.as_ref().ok();
-    let created_at = created_at.and_then(|record| UtcSecond::of(record.change.approximate_creation_date_time).ok());
+    let created_at = created_at.and_then(|record| UtcSecond::new(record.change.approximate_creation_date_time).ok());
     let (effect, logged) = match whole {
         Ok(record) => {
             let (effect, logged) = (effect(&sequence_number, table, &record), log_of(&record, place.now, &at));

@@ -17,7 +17,9 @@ pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
         let Some(after) = &change.after else { continue };
         let version = number(after, "version");
         if change.before.as_ref().is_none_or(|before| number(before, "version") < version) {
-            made.entry((id_of(&change.key.1), version)).or_default().push(Origin::of(change.before.as_ref(), after));
+            made.entry((id_of(&change.key.1), version))
+                .or_default()
+                .push(Origin::from_change(change.before.as_ref(), after));
         }
     }
     let is_of_change = |event: &&Value| {
@@ -40,7 +42,7 @@ struct Origin<'c> {
 }
 
 impl<'c> Origin<'c> {
-    fn of(before: Option<&'c Value>, after: &'c Value) -> Self {
+    fn from_change(before: Option<&'c Value>, after: &'c Value) -> Self {
         let at = told_at(after).map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)).unwrap_or_default();
         Self { from: before.map(|before| text(before, "status")), to: text(after, "status"), at }
     }

@@ -101,7 +101,7 @@ impl Lane {
     }
 
     /// The lane of a stream shard: a stable hash (FNV-1a) of its id.
-    pub fn of_stream_shard(shard: &str) -> Self {
+    pub fn for_stream_shard(shard: &str) -> Self {
         let hash = shard
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

@@ -47,7 +47,11 @@ impl AmendmentId {
     /// that it wrote, and a redate to another date or after another past has other details.
     /// Idempotency keys have no commas, so no client's amendment has this id.
     #[must_use]
-    pub fn of_redate(payment: PaymentId, (version, in_force): (u32, Option<AmendmentName>), due_at: UtcSecond) -> Self {
+    pub fn for_redate(
+        payment: PaymentId,
+        (version, in_force): (u32, Option<AmendmentName>),
+        due_at: UtcSecond,
+    ) -> Self {
         let in_force = in_force.map(|name| name.to_string()).unwrap_or_default();
         let text = format!("redate,{version},{in_force},{due_at}");
         Self(Uuid::new_v5(&payment.uuid(), text.as_bytes()))
@@ -145,11 +149,11 @@ mod tests {
         let name = |key: &str| AmendmentName { version: 2, id: AmendmentId::derive(payment, &key.parse().unwrap()) };
         let (monday, tuesday) = (due("2026-12-28T00:00:00Z"), due("2026-12-29T00:00:00Z"));
         let all = [
-            AmendmentId::of_redate(payment, (1, None), tuesday),
-            AmendmentId::of_redate(payment, (1, None), monday),
-            AmendmentId::of_redate(payment, (2, Some(name("one"))), tuesday),
-            AmendmentId::of_redate(payment, (2, Some(name("two"))), tuesday),
-            AmendmentId::of_redate(payment, (3, Some(name("two"))), tuesday),
+            AmendmentId::for_redate(payment, (1, None), tuesday),
+            AmendmentId::for_redate(payment, (1, None), monday),
+            AmendmentId::for_redate(payment, (2, Some(name("one"))), tuesday),
+            AmendmentId::for_redate(payment, (2, Some(name("two"))), tuesday),
+            AmendmentId::for_redate(payment, (3, Some(name("two"))), tuesday),
         ];
         assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
         // The id is stored: with another derivation, a repeated redate would write a second

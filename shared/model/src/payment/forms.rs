@@ -123,8 +123,10 @@ impl Details {
     ) -> Self {
         let shard = payment_id.shard(shards);
         let Due { at: due_at, date: due_date, moved } = due;
-        let slot_at = SlotAt::of_first_due(due_at);
-        let (created_at, created_by, amendment) = (now, by, None);
+        let slot_at = SlotAt::from_first_due(due_at);
+        let created_at = now;
+        let created_by = by;
+        let amendment = None;
         Self { payment_id, instruction, slot_at, due_at, due_date, moved, shard, created_at, created_by, amendment }
     }
 
@@ -153,7 +155,7 @@ impl Details {
     /// with another due time.
     #[must_use]
     pub fn redated(&self, head: &Head, due: Due, now: UtcSecond) -> Self {
-        let id = AmendmentId::of_redate(head.payment_id, (head.version, head.amendment), due.at);
+        let id = AmendmentId::for_redate(head.payment_id, (head.version, head.amendment), due.at);
         let details = self.amended(head, id, self.instruction.clone(), (now, Actor::redate()));
         Self { due_at: due.at, due_date: due.date, moved: due.moved, ..details }
     }

@@ -19,7 +19,7 @@ pub struct SlotAt(UtcSecond);
 
 impl SlotAt {
     /// The instant of the slot of a payment that is due at `due_at` by its first details.
-    pub(crate) fn of_first_due(due_at: UtcSecond) -> Self {
+    pub(crate) fn from_first_due(due_at: UtcSecond) -> Self {
         Self(due_at)
     }
 
@@ -108,7 +108,7 @@ impl DuePayment {
     /// saves a read. If it leads to no head, only the details have the key.
     #[must_use]
     pub fn guessed_key(&self) -> HeadKey {
-        let slot = Slot { at: SlotAt::of_first_due(self.due_at), payment_id: self.payment_id };
+        let slot = Slot { at: SlotAt::from_first_due(self.due_at), payment_id: self.payment_id };
         HeadKey { account: self.account.clone(), slot }
     }
 }

@@ -80,7 +80,7 @@ struct HotPage {
 
 impl DueRecount {
     /// Creates the recount of a date's payments of one shard and status.
-    pub fn of(date: BusinessDate, shard: Shard, status: Status) -> Self {
+    pub fn new(date: BusinessDate, shard: Shard, status: Status) -> Self {
         let (from, end) = (DueSort::start_of(status, date), DueSort::end_of(status, date));
         let history_from = from.clone();
         Self { shard, status, from, end, history_from, next: Next::Hot(None), found: Recounted::default() }

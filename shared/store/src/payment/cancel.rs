@@ -48,7 +48,7 @@ impl Store {
                 )));
             }
             tries += 1;
-            known = match self.transition(&key, DueSort::of(&known), &step).await? {
+            known = match self.transition(&key, DueSort::from_head(&known), &step).await? {
                 Moved::Done(head) => return Ok(Cancelled::Done(head)),
                 Moved::Elsewhere(Some(head)) => *head,
                 Moved::Elsewhere(None) => match self.archived_head(&key).await? {

@@ -41,7 +41,7 @@ pub fn compress(item: &mut Item) {
     let bytes = text.len().to_string();
     let beside = CODEC.len() + ZSTD.len() + FRAME.len() + DATA_BYTES.len() + number_bytes(&bytes);
     let Some(most) = (DATA.len() + text.len()).checked_sub(beside + 1) else { return };
-    let Some(frame) = frame::of(text, LEVEL).filter(|frame| frame.len() <= most) else { return };
+    let Some(frame) = frame::compressed(text, LEVEL).filter(|frame| frame.len() <= most) else { return };
     item.remove(DATA);
     item.insert(CODEC.to_owned(), AttributeValue::S(ZSTD.to_owned()));
     item.insert(FRAME.to_owned(), AttributeValue::B(Blob::new(frame)));

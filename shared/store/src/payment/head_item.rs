@@ -102,7 +102,7 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
         pk: key::account_partition(&head.account),
         sk: key::head_sort(head.slot()),
         shard: head.shard.get(),
-        due: DueSort::of(head).to_string(),
+        due: DueSort::from_head(head).to_string(),
         moved: key::moved_sort(head),
         unreported: unreported.map(|key| key.to_string()),
         status: head.state.status().to_string(),

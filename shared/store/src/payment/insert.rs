@@ -94,7 +94,7 @@ impl Store {
         let mut values = HashMap::from([
             (":from".to_owned(), AttributeValue::S(Status::Scheduled.to_string())),
             (":fromVersion".to_owned(), AttributeValue::N(head.version.to_string())),
-            (":fromDue".to_owned(), AttributeValue::S(DueSort::of(head).to_string())),
+            (":fromDue".to_owned(), AttributeValue::S(DueSort::from_head(head).to_string())),
         ]);
         for name in AMENDED {
             match item.remove(name) {

@@ -95,7 +95,7 @@ pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item,
     let status = step.to().status();
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let number = |number: u32| AttributeValue::N(number.to_string());
-    let due = DueSort::of(head).in_status(status);
+    let due = DueSort::from_head(head).in_status(status);
     let mut item = item_of(stored);
     let Some(AttributeValue::L(trail)) = item.get_mut("trail") else { return Err("the trail is missing".into()) };
     trail.push(encode_trail_entry(status, step.at(), step.by()));
@@ -123,7 +123,7 @@ pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item,
 fn following(settled: &StoredHead) -> Option<(String, HashMap<String, AttributeValue>)> {
     let head = settled.known();
     let unreported = UnreportedSort { settled_at: head.settled_at()?, payment_id: head.payment_id };
-    let from_due = DueSort::of(head).in_status(Status::Pending);
+    let from_due = DueSort::from_head(head).in_status(Status::Pending);
     let text = |text: String| AttributeValue::S(text);
     let mut values = HashMap::from([
         (":from".to_owned(), text(Status::Pending.to_string())),
