@@ -22,7 +22,7 @@ use payments_model::{ScheduledFor, Settlement};
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 13] = [
+const VIEWS: [&str; 18] = [
     "day",
     "ahead",
     "waiting",
@@ -36,6 +36,11 @@ const VIEWS: [&str; 13] = [
     "list?date=2026-12-01&status=SCHEDULED",
     "find?text=nothing",
     "payment?id=00000000-0000-5000-8000-000000000000",
+    "alarms",
+    "alarms?at=paymentsoverdue",
+    "operations",
+    "restore",
+    "restore?at=without-log-and-journal",
 ];
 
 /// The machine's shards, and the lanes of a date's counters.

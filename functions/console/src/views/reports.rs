@@ -9,6 +9,7 @@ use payments_http::{Problem, ProblemKind, Request};
 use payments_model::BusinessDate;
 
 use crate::function::Console;
+use crate::guides::REPORT_FILE_ALTERED;
 use crate::html::{fact, grouped, heading, link};
 use crate::operations::ReportFile;
 
@@ -123,7 +124,7 @@ impl Console {
         }
         Ok(html! {
             (heading(&format!("Report {name}")))
-            @if links.len() < ENDINGS.len() { p class="warn" { "One of its two files is missing, settlements or sums." } }
+            @if links.len() < ENDINGS.len() { p class="warn" { "One of its two files is missing, settlements or sums. See " (REPORT_FILE_ALTERED) "." } }
             dl { @for (file, link) in links {
                 (fact(kind(&file.path), &html! {
                     @match link {
