@@ -52,8 +52,8 @@ struct Feed<'f> {
     head: LogHead,
     at: LogPosition,
     /// Number of events that are put before the place moves: at first one call's ten events, and then
-    /// [`STRETCH`]. An event that the bus rejects in each run stops each run at the same place. So
-    /// each of these runs puts at most nine accepted events again.
+    /// [`STRETCH`]. If the bus rejects the same event in every run, each run repeats only the other
+    /// nine events of its first call.
     stretch: usize,
     deadline: &'f Deadline,
     outcome: &'f mut BusOutcome,
@@ -160,9 +160,8 @@ impl Feed<'_> {
     }
 
     /// Puts events until the bus has accepted or finally rejected each of them, all waits are used, or
-    /// the deadline comes. Returns the number of events before the first event that the bus may still
-    /// accept, and the reason why the bus has not accepted it. Without such an event, returns the
-    /// number of all events, and no reason.
+    /// the deadline comes. Returns the number of events before the first undecided one, and the bus's
+    /// last error for it. If all are decided, returns the number of all events, and no error.
     async fn put_all(&mut self, entries: &[LogEntry]) -> (usize, Option<BusError>) {
         let mut left = Vec::new();
         let mut ids = Vec::new();

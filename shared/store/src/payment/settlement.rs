@@ -1,9 +1,9 @@
 //! Settles a payment: puts the settled head into history, and then settles the head in the hot table.
 //!
-//! The put decides the outcome of a payment, because history gets a head of the payment only once.
-//! After a crash between the two writes, history has the outcome, and readers still see the payment
-//! pending. The next function that finds both heads completes the settlement: it gives the hot
-//! table's head the outcome of history's head, and never that of a result or a clock.
+//! The put decides the settlement, because history gets a head of the payment only once. After a
+//! crash between the two writes, history has the settled head, and readers still see the payment
+//! pending. The next function that finds both heads completes the settlement: it copies status, time
+//! and transaction id from history's head, and ignores any other result.
 
 use std::collections::HashMap;
 
