@@ -1,12 +1,12 @@
-//! Puts the log's events on the event bus, at least once each and in no order. Some events are passed over.
+//! Puts each event of the log on the event bus, at least once and in no order.
 //!
-//! The bus's place in the log moves over events that the bus has accepted. The place also passes
-//! over events that the bus can never accept, and over events that the log no longer has. Each of
-//! these is logged as an error.
+//! The bus's place in the log moves over events that the bus has accepted. Two kinds of events never
+//! reach the bus, and are logged as errors: events that the bus can never accept, and events that
+//! expired from the log before they were put. The first run for a bus starts at the log's end.
 //!
 //! There is no lease. If two runs overlap, both put the same events, until one run finds that the
-//! other has moved the place, and ends. So both runs put at most 160 events. Receivers recognise a
-//! repeated event by its id, as they do for webhooks.
+//! other has moved the place, and ends. At most 160 events are put twice in this way. Receivers
+//! recognise a repeated event by its id, as they do for webhooks.
 //!
 //! If the bus rejects events or does not exist, the invocation still succeeds, because the journal
 //! and the webhooks do not depend on the bus. The metrics show the failure.

@@ -27,8 +27,8 @@ struct Batch<'b> {
 
 impl Settle {
     /// Handles each message until the message has an end that a retry does not change, or until the
-    /// deadline. Each message may be received only a few times before it becomes a dead letter, and
-    /// returning a message costs its next receive. So retries are made here for as long as possible.
+    /// deadline. SQS makes a message a dead letter after thirty receives, and receives a returned
+    /// message once more. So retries are made here for as long as possible.
     pub(crate) async fn handle_batch(&self, messages: Vec<SqsMessage>, deadline: &Deadline) -> Vec<Handled> {
         let in_hand = messages.into_iter().map(|message| (message, None)).collect();
         Batch { settle: self, deadline, in_hand, handled: Vec::new() }.handle().await

@@ -173,7 +173,7 @@ pub enum Event {
 /// The reason why an event does not change a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The payment is already in the state to which the event leads, so the event is repeated. For the
+    /// The payment is already in the state to which the event leads: the event has come before. For the
     /// event's sender, this is a success.
     #[error("the payment is already there")]
     Already,

@@ -49,8 +49,8 @@ impl Store {
     /// Puts a pending payment's settled head into history, unless history has a head of the payment: 1 write unit, 1 in
     /// `due`, and 1 in `transaction` if the payment was processed. A failed condition also costs 1 write unit.
     ///
-    /// The new item is the pending head's item with the changes of the settlement, so attributes that only a later
-    /// release knows survive.
+    /// The new item is the pending head's item with the changes of the settlement. So attributes of a later release,
+    /// which this one does not know, survive.
     pub async fn decide_settlement(&self, pending: &StoredHead, step: &Transition) -> Result<Decided, StoreError> {
         let history = &self.tables.history;
         let settled = if step.to().status().is_settled() {
@@ -81,8 +81,8 @@ impl Store {
         self.move_head(&key, expression, values, &[]).await
     }
 
-    /// Returns the heads that history has at up to 100 keys: 1 read unit for each key, found or not. For a payment that is
-    /// pending in the hot table, history's head has its settlement.
+    /// Returns the heads that history has at up to 100 keys: 1 read unit for each key, found or not. If such a
+    /// payment is still pending in the hot table, a crash came between the two writes of its settlement.
     pub async fn settled_heads(
         &self,
         keys: &[HeadKey],
