@@ -104,7 +104,7 @@ impl Run<'_> {
                 return Ok(Some(state));
             }
         }
-        // An operator moved the place, changed the endpoint or deleted it. All answers have
+        // An operator moved the place, changed the endpoint or deleted the endpoint. All answers have
         // arrived, so another run may send.
         self.store.release_webhook(&endpoint.id, state.lease).await?;
         Ok(Some(state))

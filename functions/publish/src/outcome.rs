@@ -61,7 +61,7 @@ pub struct WebhookOutcome {
     pub failed_deliveries: u64,
     /// The number of times that the log no longer had events that an endpoint lacks.
     pub webhooks_missed: u64,
-    /// The most segments that an endpoint lacks at the end; at least 1 if one cannot be read, or the run failed.
+    /// The most segments that an endpoint lacks at the end; at least 1 if an endpoint cannot be read, or the run failed.
     pub webhook_segments_behind: u64,
     /// Endpoints that get no more events because they are gone or failed too long.
     pub webhooks_disabled: u64,
