@@ -1,4 +1,4 @@
-//! The origin of events: each names the change of its payment, with both statuses and the time.
+//! The law of events' origins: each event tells a change of its payment, with both statuses and the time.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::facts::heads::{id_of, is_of_head};
 use crate::laws::told_times::told_at;
 
-/// Checks the events of versions, but those by which a restore says what there is. Returns the violations.
+/// Checks the events of versions, without the events of restores and of irregular changes. Returns the violations.
 pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
     let mut made: BTreeMap<(&str, u64), Vec<Origin<'_>>> = BTreeMap::new();
     for change in changes.iter().filter(|change| is_of_head(&change.key.0)) {
@@ -34,7 +34,7 @@ pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
     wrong.map(|event| format!("no change of the payment is the event {event}")).collect()
 }
 
-/// The change that an event names.
+/// A change of a head that an event can tell.
 struct Origin<'c> {
     from: Option<&'c str>,
     to: &'c str,

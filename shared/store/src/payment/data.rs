@@ -27,7 +27,7 @@ pub(crate) const ATTRIBUTES: [&str; 4] = [DATA, CODEC, FRAME, DATA_BYTES];
 /// The codec of a compressed text.
 const ZSTD: &str = "zstd";
 
-/// The level of compression. Higher levels save hardly more at 8 KB, and take longer.
+/// The level of compression. For 8 KB, higher levels take longer and save hardly any more bytes.
 const LEVEL: i32 = 3;
 
 /// The attributes of data as it came.
@@ -35,7 +35,7 @@ pub(crate) fn raw(data: &JsonText) -> (String, AttributeValue) {
     (DATA.to_owned(), AttributeValue::S(data.as_str().to_owned()))
 }
 
-/// Compresses an item's data, if the item is smaller with it.
+/// Compresses an item's data, if that makes the item smaller.
 pub fn compress(item: &mut Item) {
     let Some(AttributeValue::S(text)) = item.get(DATA) else { return };
     let bytes = text.len().to_string();
