@@ -168,3 +168,22 @@ impl BusEvent {
         Ok(Self { id, kind: r#type, at, detail })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_at_most_a_tenth_of_the_bytes_of_a_call() {
+        let event = |filling: usize| {
+            let data = "x".repeat(filling);
+            let json = format!(r#"{{"id":"7-1-1","type":"log.gap","at":"2026-11-20T09:00:00Z","data":"{data}"}}"#);
+            BusEvent::from_entry(&LogEntry { json, after: "7.1.1".parse().unwrap() })
+        };
+        // EventBridge counts the detail, its type, the source, and 14 bytes for the time.
+        let counted = event(0).unwrap().detail.len() + "log.gap".len() + "scheduled-payments".len() + 14;
+        let room = 26_214 - counted;
+        assert!(event(room).is_ok());
+        assert!(matches!(event(room + 1), Err(BusError::TooLarge { bytes: 26_215, .. })));
+    }
+}
