@@ -256,7 +256,7 @@ pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, a
 /// Settles a payment in both tables.
 async fn settle(store: &Store, key: &HeadKey, step: &Transition) -> Result<Moved> {
     let pending = store.stored_head(key).await?.context("the payment has no head")?;
-    let Decided::Now(settled) = store.decide_settlement(&pending, step).await? else { bail!("it is settled already") };
+    let Decided::Put(settled) = store.decide_settlement(&pending, step).await? else { bail!("it is settled already") };
     Ok(store.follow_settlement(&settled).await?)
 }
 

@@ -1,4 +1,4 @@
-//! Parses the body of a create or an amendment into an `Order`, or finds all its faults.
+//! Parses the body of a create or an amendment into an `Order`, or finds all faults of the body.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use payments_model::{
 };
 use serde_json::value::RawValue;
 
-/// The most payments of one batch: at 8 KB each they stay below a megabyte.
+/// The most payments of one batch: with 8 KB each, a batch stays below a megabyte.
 const MAX_BATCH: usize = 100;
 
 /// A well-formed create or amendment. Its size and date, and whether a new payment may have its
@@ -23,7 +23,7 @@ pub(crate) struct Order {
     pub(crate) payment_id: PaymentId,
     /// The instruction.
     pub(crate) instruction: Instruction,
-    /// Its place in the request's body.
+    /// The order's place in the request's body.
     pub(crate) pointer: Pointer,
 }
 
@@ -42,15 +42,15 @@ pub(crate) struct Wish<'w> {
 /// An entry of a batch.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Its account as the client sent it, or that of the path; bounded.
+    /// The account that the client sent in the entry, or else the path's account; cut to a bounded length.
     pub(crate) account: Option<String>,
-    /// Its idempotency key as the client sent it, bounded.
+    /// The idempotency key that the client sent, cut to a bounded length.
     pub(crate) key: Option<String>,
     /// The order, or its faults.
     pub(crate) order: Result<Order, Problem>,
 }
 
-/// The fields of every create request, as far as each is well-formed.
+/// The fields of a create or an amendment; `None` for a field that is missing or malformed.
 struct Given {
     payee: Option<AccountId>,
     amount: Option<AmountMinor>,
@@ -105,7 +105,10 @@ impl Order {
         Self::parse(Some(account), Some(key), fields, Pointer::body())
     }
 
-    /// Completes an order whose account and key were read.
+    /// Parses the other fields of an order whose account and key were read.
+    ///
+    /// # Errors
+    /// All faults of the fields.
     fn parse(
         account: Option<AccountId>,
         key: Option<&IdempotencyKey>,
@@ -126,14 +129,14 @@ impl Order {
             let instruction = Instruction { account, payee, money, scheduled_for, date_rule, reference, data };
             return Ok(Self { payment_id, instruction, pointer });
         }
-        // An accepted payment has no malformed field, so this payment is new.
+        // This order was never accepted, because a field of it is malformed. So it is judged as a new payment.
         faults.extend(currency.and_then(fault_of_new));
         Err(Problem::for_body(&pointer, faults))
     }
 }
 
 impl Entry {
-    /// Reads an entry of a batch, whose path may name the account.
+    /// Reads an entry of a batch. The request's path may name the account.
     fn read(json: &RawValue, of_path: Option<&AccountId>, pointer: Pointer) -> Self {
         let mut fields = match Fields::parse(json.get().as_bytes(), &pointer) {
             Ok(fields) => fields,
@@ -165,7 +168,7 @@ impl Entry {
 /// Reads a batch: each entry on its own, so an error in one does not affect the others.
 ///
 /// # Errors
-/// An error of the batch as a whole.
+/// All faults of the batch as a whole: of its JSON, of its fields, or its size. Faults of an entry are in the entry.
 pub(crate) fn read_batch(json: &[u8], of_path: Option<&AccountId>) -> Result<Vec<Entry>, Problem> {
     let mut fields = Fields::parse(json, &Pointer::body())?;
     let entries = fields.list("payments").unwrap_or_default();
@@ -199,7 +202,7 @@ fn parse<T: FromStr<Err: Display>>(
     parsed(fields, text, field, kind, thing)
 }
 
-/// Parses the text of an optional field.
+/// Parses the text of a field, if the field is present. A fault is added to `fields`.
 fn parsed<T: FromStr<Err: Display>>(
     fields: &mut Fields<'_>,
     text: Option<String>,

@@ -123,7 +123,7 @@ impl Tables {
             (_, Write::Decided | Write::DecidedAgain) => {
                 let pending = StoredHead::new(payment.pending_head()?)?;
                 let decided = store.decide_settlement(&pending, &payment.settling()?).await?;
-                matches!(decided, Decided::Now(_)) == (write == Write::Decided)
+                matches!(decided, Decided::Put(_)) == (write == Write::Decided)
             }
             (_, Write::Followed) => {
                 let settled = StoredHead::new(payment.settled_head()?)?;

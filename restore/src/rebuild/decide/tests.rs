@@ -1,4 +1,4 @@
-//! What contradicts is listed and not touched, and what is clear is done: a table of what there can be of one payment.
+//! Contradictory data is listed and not touched, and clear changes are made: a table of the cases of one payment.
 
 use payments_model::{Actor, Event, Failure, Instruction, Money, PaymentId, Settlement, ShardCount, TransactionId};
 use serde_json::json;
@@ -42,7 +42,7 @@ fn processed(id: &str) -> Vec<Event> {
     vec![Event::Sweep, Event::Settle(Settlement::Processed(id.parse::<TransactionId>().unwrap()))]
 }
 
-/// What the log says: versions with their statuses, and the transaction id of the last one.
+/// The log's events: versions with their statuses, and the transaction id of the last one.
 fn known(versions: &[(u32, &str, Option<&str>)], reported: Option<&str>) -> Known {
     let (details, mut payments) = (details(), Payments::default());
     for (version, to, transaction) in versions {
@@ -170,7 +170,7 @@ fn what_is_clear_is_done() {
         (None, 0, Vec::new()),
         "its date is over"
     );
-    // A report lists another settlement of it.
+    // A report lists another settlement of the payment.
     let other = known(&[], Some("2026-11-20T09:21:00Z"));
     assert_eq!(decided(&other, Some(&pending), Some(&one)), (Some(Change::Completed), 1, vec![Finding::Differs]));
 }

@@ -18,7 +18,7 @@ use crate::payment::payment_id::{PaymentId, Shard, ShardCount};
 use crate::payment::settlement::{Failure, TransactionId};
 use crate::payment::slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
 use crate::payment::transition::FIRST_VERSION;
-use crate::payment::transition::{Decision, Event, State, Status, Transition};
+use crate::payment::transition::{Event, Refusal, State, Status, Transition};
 use crate::reference::Reference;
 
 /// The most entries of a trail: scheduled, pending, settled.
@@ -331,8 +331,8 @@ impl Head {
         DuePayment { account: self.account.clone(), payment_id: self.payment_id, due_at: self.due_at }
     }
 
-    /// Returns what `event` changes about this head, or the [`Decision`] against it.
-    pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
+    /// Returns what `event` changes about this head, or the [`Refusal`] against it.
+    pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Refusal> {
         Transition::new(&self.state, self.version, event, at, by)
     }
 
