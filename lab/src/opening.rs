@@ -192,3 +192,34 @@ fn service_of(settings: &Settings, faults: &Faults, queues: &Queues) -> Transact
     };
     TransactionService::new(service, queues.requests.clone(), queues.results.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::time::pause;
+
+    #[test]
+    fn an_invocation_has_as_long_as_the_template_says() -> Result<()> {
+        let (begin, settings) = ("2026-03-12T00:00:00Z".parse()?, Settings::new(1, 1, 1).healthy());
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
+        runtime.block_on(async {
+            let (bank, ..) = build(&settings, Seed(1), begin, "Europe/London".parse()?).await?;
+            for (function, seconds) in [("publish", 55), ("dispatch", 60), ("daily-due-sweeper", 290), ("recount", 900)]
+            {
+                let taking = |seconds| {
+                    async move |_| {
+                        pause(TimeDelta::seconds(seconds)).await;
+                        Ok(Value::Null)
+                    }
+                };
+                let within = bank.lambda.invoke(function, taking(seconds - 1)).await;
+                let beyond = bank.lambda.invoke(function, taking(seconds + 1)).await;
+                assert_eq!((within, beyond), (Ok(Ok(Value::Null)), Err(format!("{function} was killed"))));
+            }
+            Ok(())
+        })
+    }
+}

@@ -30,9 +30,6 @@ pub(crate) const ACCOUNTS: usize = 12;
 /// The entries of a batch.
 const BATCH: usize = 10;
 
-/// How long an invocation may take before API Gateway gives up.
-const TIMEOUT: TimeDelta = TimeDelta::seconds(28);
-
 /// What begins once a payment is created, at its place among the intents. Payments are due before that instant.
 pub(crate) type Then = fn(Arc<Bank>, usize, DateTime<Utc>);
 
@@ -287,7 +284,7 @@ async fn ask_as(bank: &Arc<Bank>, client: &str, request: &Request) -> Option<Rep
     let authorizer = event::all_scopes(client);
     let (function, event) = request.event("month", bank.time.now(), &authorizer).ok()?;
     let run = |functions: Arc<Functions>| async move { functions.invoke(function, event).await };
-    let done = bank.lambda.invoke(function.name(), TIMEOUT, run).await;
+    let done = bank.lambda.invoke(function.name(), run).await;
     // API Gateway answers for a function that fails.
     bank.metrics.answered(done.as_ref().map_or(503, |response| response.status_code.try_into().unwrap_or(500)));
     let response = done.ok()?;

@@ -31,7 +31,7 @@ use crate::plans::switches::Switches;
 use crate::time::Time;
 use crate::world::alarms::Alarms;
 use crate::world::by_hand_log::ByHand;
-use crate::world::lambda::Lambda;
+use crate::world::lambda::{Lambda, timeout_of};
 use crate::world::metrics::Metrics;
 use crate::world::network::Network;
 use crate::world::receivers::Receivers;
@@ -187,12 +187,11 @@ impl Bank {
         &self,
         function: &'static str,
         input: Value,
-        timeout: TimeDelta,
         ahead: TimeDelta,
     ) -> Result<Value, String> {
-        let context = context(self.time.now() + ahead + timeout);
+        let context = context(self.time.now() + ahead + timeout_of(function)?);
         let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
-        self.lambda.invoke(function, timeout, run).await?
+        self.lambda.invoke(function, run).await?
     }
 
     /// Does work that the month's end waits for, and complains if it fails.

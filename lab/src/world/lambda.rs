@@ -14,7 +14,7 @@ use chrono::TimeDelta;
 use object_store::ObjectStore;
 use payments_bank::{Dependencies, Functions, OneMachine};
 use payments_machine::layers::random::Seed;
-use payments_machine::{Environment, Stack};
+use payments_machine::{Environment, Stack, Template};
 use payments_sqs::SqsQueue;
 use payments_store::Store;
 use serde_json::Value;
@@ -105,11 +105,10 @@ impl Lambda {
         Ok(Self { sandboxes, faults: faults.clone(), seed, broken, seen, invocations, operator })
     }
 
-    /// Invokes a function in some sandbox. An invocation that takes too long is killed, and some are killed before.
+    /// Invokes a function in some sandbox. An invocation that takes longer than the template permits is killed, and some are killed before.
     pub(crate) async fn invoke<Done: Future>(
         &self,
         what: &'static str,
-        timeout: TimeDelta,
         run: impl FnOnce(Arc<Functions>) -> Done,
     ) -> Result<Done::Output, String>
     where
@@ -119,6 +118,7 @@ impl Lambda {
             self.seen.invoked(what, true);
             return Err(format!("{what} fails"));
         }
+        let timeout = timeout_of(what)?;
         let number = {
             let mut invocations = self.invocations.lock().unwrap_or_else(PoisonError::into_inner);
             let count = invocations.entry(what).or_default();
@@ -146,6 +146,12 @@ impl Lambda {
     pub(crate) fn functions(&self) -> &Functions {
         &self.sandboxes[0]
     }
+}
+
+/// Returns how long an invocation of a function may take, by the template.
+pub(crate) fn timeout_of(function: &str) -> Result<TimeDelta, String> {
+    let deployed = Template::ours().and_then(|template| template.function(function));
+    deployed.map(|function| function.timeout).map_err(|error| error.to_string())
 }
 
 /// The engine's only endpoint. The rules of AWS's regions would find it again for each call.
