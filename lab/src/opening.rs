@@ -89,7 +89,7 @@ pub(crate) async fn build(
         engine: engine.clone(),
         record: Record::default(),
         decided: Mutex::default(),
-        complaints: Complaints::default(),
+        complaints: Complaints::new(&clock),
         weaken: Weaken::new(settings.weakness, seed.source("weakness"), &clock, &engine),
         requests: requests.clone(),
         switches: switches.clone(),

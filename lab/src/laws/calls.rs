@@ -2,26 +2,37 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use payments_boot::Clock;
 use payments_machine::Call;
 use payments_machine::layers::{Answer, Layer, Next};
 
 use crate::laws::conditions::check_write;
 use crate::laws::one_content::check_batch;
 
-/// What calls were that no call may be. Clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Complaints(Arc<Mutex<Vec<String>>>);
+/// What calls were that no call may be, each with its time. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Complaints {
+    clock: Clock,
+    all: Arc<Mutex<Vec<String>>>,
+}
 
 impl Complaints {
-    /// Adds what is wrong.
+    /// Returns no complaints yet.
+    #[must_use]
+    pub fn new(clock: &Clock) -> Self {
+        Self { clock: clock.clone(), all: Arc::default() }
+    }
+
+    /// Adds what is wrong now.
     pub fn add(&self, wrong: impl IntoIterator<Item = String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(wrong);
+        let told = wrong.into_iter().map(|wrong| format!("{}: {wrong}", self.clock.instant()));
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
     }
 
     /// Returns the complaints so far.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -31,5 +42,17 @@ impl Layer for Complaints {
         let (operation, input) = (&call.operation, call.input());
         self.add([check_write(operation, input), check_batch(operation, input)].into_iter().flatten());
         next.send(call).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_has_the_time_of_its_call() {
+        let complaints = Complaints::new(&Clock::simulated(|| "2026-03-12T01:02:03Z".parse().unwrap(), |_| {}));
+        complaints.add(["an unconditional write".to_owned()]);
+        assert_eq!(complaints.all(), ["2026-03-12 01:02:03 UTC: an unconditional write"]);
     }
 }
