@@ -47,8 +47,8 @@ pub(crate) fn are_in(settings: &Settings, seed: Seed) -> bool {
         && happens(&mut seed.source("redates in the month"), PER_THOUSAND)
 }
 
-/// The settings of `redate`.
-pub(crate) fn closing(environment: &Environment) -> Environment {
+/// Returns the settings of a bank whose calendar has closed Saturdays since. Its rule is that of all payments.
+pub fn closing(environment: &Environment) -> Environment {
     let (calendars, date_rule) = ("GBP=GB".to_owned(), "following".to_owned());
     Environment { calendars, date_rule, ..environment.clone() }
 }
