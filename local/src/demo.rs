@@ -55,7 +55,7 @@ const ZONE: &str = "Europe/London";
 /// Midnight, as a minute of the day.
 const MIDNIGHT: u32 = 24 * 60;
 
-/// How often, in minutes after midnight, the simulation checks whether all payments are settled.
+/// The minutes between looks, after midnight, for unsettled payments.
 const MORNING_ROUND: u32 = 10;
 
 /// The minute at which the night ends. Redrives have run by then.
@@ -67,10 +67,11 @@ const EXPIRED: u32 = 2 * MIDNIGHT + 14 * 60;
 /// The minute at which the archive has run.
 const ARCHIVED: u32 = MIDNIGHT + 3 * 60;
 
-/// How many minutes the stream gets after the last payment is reported, and after the last head has expired.
+/// The minutes that the stream gets after the last payment is reported, and after the last head has
+/// expired.
 const LAST_MINUTES: u32 = 2;
 
-/// How many shards there are.
+/// The number of shards.
 const SHARDS: &str = "10";
 
 /// The progress bars of the demo.
@@ -79,11 +80,11 @@ pub const BARS: [&str; 3] = ["created", "pending", "settled"];
 /// The settings of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How many payments are created.
+    /// The number of payments.
     pub payments: u64,
     /// The seed of all random choices.
     pub seed: u64,
-    /// How many bytes of data each payment has; `None` varies the sizes, up to 8 KB for the whole payment.
+    /// The bytes of each payment's data; `None` varies the sizes, up to 8 KB for the whole payment.
     pub data_bytes: Option<usize>,
     /// The kind of data.
     pub data_kind: DataKind,
@@ -112,12 +113,12 @@ struct Totals {
     settled_by: Option<UtcSecond>,
 }
 
-/// What can be seen of the system after a minute of the day.
+/// The visible state of the system after a minute of the day.
 #[derive(Debug)]
 pub struct Minute<'s> {
     /// The minute.
     pub at: DateTime<Utc>,
-    /// What happened, with the metrics of the functions under their names.
+    /// The events of the minute, with the metrics of the functions under their names.
     pub tick: &'s Tick,
     /// The queues.
     pub queues: &'s Queues,
@@ -138,7 +139,7 @@ pub async fn run_watched(
     without_reports(reports)?;
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
     let data = (settings.data_kind, settings.data_bytes);
-    let script = Script::of(settings.seed, settings.payments, data, day, zone);
+    let script = Script::draw(settings.seed, settings.payments, data, day, zone);
     let mut simulation = Simulation::start(&script, settings.seed, reports).await?;
     let totals = simulation.play(&script, progress, &mut watch).await?;
     progress.say("reading every payment");
@@ -187,12 +188,12 @@ impl Simulation {
             .await?;
         let (recorders, plain) = (Recorders::new(&stack), stack.client());
         let functions = Functions::within(&stack.environment, |function| {
-            let recorder = recorders.of(function).cloned();
+            let recorder = recorders.for_function(function).cloned();
             let client = recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder));
-            Ok(Dependencies { metrics: stack.metrics.of_function(function), ..Dependencies::on(&stack, client) })
+            Ok(Dependencies { metrics: stack.metrics.for_function(function), ..Dependencies::on(&stack, client) })
         })?;
         let store = stack.store(plain);
-        let client = Client::of_functions(Arc::new(functions.clone()), time.clock())?;
+        let client = Client::for_functions(Arc::new(functions.clone()), time.clock())?;
         let triggers =
             Triggers::new(&stack, Arc::new(functions.clone()), TransactionServiceSettings::seeded(seed)).await?;
         let receiver = Receiver::start(client.bank(), &time.clock()).await?;
@@ -209,7 +210,9 @@ impl Simulation {
         progress: &Progress,
         watch: &mut impl FnMut(&Minute<'_>),
     ) -> Result<Totals> {
-        let (mut feed, mut daytime, mut amendments) = (script.feed(), script.daytime(), script.amendments());
+        let mut feed = script.feed();
+        let mut daytime = script.daytime();
+        let mut amendments = script.amendments();
         let (mut totals, mut settled) = (Totals::default(), false);
         let mut ends = NIGHT_ENDS;
         for minute in FEED_BEGINS.. {

@@ -64,7 +64,8 @@ pub struct Bank {
 /// The state that requests share.
 struct Shared {
     bank: Bank,
-    /// When the API started, in milliseconds of the machine: another start makes other ids of requests.
+    /// The start of the API, in milliseconds of the machine: another start makes other ids of
+    /// requests.
     started: i64,
     requests: AtomicU64,
     provider: Option<Provider>,
@@ -137,7 +138,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             event::jwt(&claims)
         }
     };
-    match event::of(&parts, &body, &request_id, now, &authorizer) {
+    match event::from_parts(&parts, &body, &request_id, now, &authorizer) {
         Ok((function, event)) => rendered(shared.bank.functions.invoke(function, event).await),
         Err(_) => gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
     }

@@ -1,4 +1,4 @@
-//! When a schedule is due, by EventBridge's expressions.
+//! The times at which schedules are due, by EventBridge's expressions.
 
 use std::str::FromStr;
 
@@ -11,13 +11,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ScheduleSpec {
-    /// Its event's name, in words: `archive-begins` for `ArchiveBegins`.
+    /// The name of the schedule's event, in words: `archive-begins` for `ArchiveBegins`.
     #[serde(skip)]
     pub name: String,
     /// The package that it invokes.
     #[serde(skip)]
     pub package: String,
-    /// When: a rate, or a cron expression.
+    /// The times of the schedule: a rate, or a cron expression.
     #[serde(rename = "ScheduleExpression")]
     pub expression: String,
     /// The input of the function, in JSON.
@@ -56,7 +56,7 @@ fn in_words(name: &str) -> String {
     letters.skip(1).collect()
 }
 
-/// When a schedule is due.
+/// The times at which a schedule is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timing {
     /// At once, and then at the start of each period of the clock.
@@ -158,7 +158,7 @@ impl Schedule {
                 // Two days, because clocks that go forward may skip a time.
                 let times = (0..2 * 24 * 60).map(|minute| begins(TimeDelta::minutes(1)) + TimeDelta::minutes(minute));
                 let is_due = |time: &DateTime<Utc>| {
-                    let shown = UtcSecond::of(*time).map(|time| self.zone.clock_face(time));
+                    let shown = UtcSecond::new(*time).map(|time| self.zone.clock_face(time));
                     shown.is_ok_and(|(hour, minute)| hours >> hour & 1 == 1 && minutes >> minute & 1 == 1)
                 };
                 times.into_iter().find(is_due).unwrap_or(DateTime::<Utc>::MAX_UTC)
@@ -230,7 +230,7 @@ mod tests {
             let minutes = (0..24 * 60 - 60).map(|minute| begin + TimeDelta::minutes(minute));
             let due = minutes.filter(|now| look.falls_due(*now));
             let hours: Vec<String> =
-                due.map(|now| format!("{:02}", zone.clock_face(UtcSecond::of(now).unwrap()).0)).collect();
+                due.map(|now| format!("{:02}", zone.clock_face(UtcSecond::new(now).unwrap()).0)).collect();
             assert_eq!(hours.join(" "), want, "{date}");
         }
     }

@@ -39,7 +39,7 @@ pub enum EngineChoice {
 
 impl EngineChoice {
     /// Returns the engine at the URL if there is one, otherwise an embedded engine, in the folder if there is one.
-    pub fn of(endpoint: Option<String>, folder: Option<PathBuf>) -> Self {
+    pub fn new(endpoint: Option<String>, folder: Option<PathBuf>) -> Self {
         endpoint.map(Self::Endpoint).or(folder.map(Self::Folder)).unwrap_or_default()
     }
 }
@@ -55,7 +55,7 @@ pub struct StackBuilder {
     reports: Option<PathBuf>,
 }
 
-/// The tables, the queues and the report store, and what the functions are told of them.
+/// The tables, the queues and the report store, and the functions' settings about them.
 #[derive(Debug)]
 pub struct Stack {
     engine: Option<Engine>,
@@ -135,7 +135,7 @@ impl StackBuilder {
         })?;
         // After the engine, since the reports may be in the folder of its data: the error then names --data.
         let reports = reports.map_or_else(|| Ok(Arc::new(InMemory::new()) as _), |folder| reports_in(&folder))?;
-        let (metrics, queues) = (Metrics::captured(), Queues::of(Template::ours()?)?);
+        let (metrics, queues) = (Metrics::captured(), Queues::from_template(Template::ours()?)?);
         let links = ReportLinks::over(Arc::clone(&reports));
         Ok(Stack {
             engine,

@@ -1,4 +1,4 @@
-//! `template.yaml`, read once into types. What cannot be read is an error with its line.
+//! `template.yaml`, read once into types. A part that cannot be read is an error with its line.
 
 mod intrinsics;
 pub mod yaml;
@@ -67,23 +67,23 @@ pub struct Template {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct DeployedFunction {
-    /// Its logical id.
+    /// The function's logical id.
     #[serde(skip)]
     pub id: String,
-    /// Its package, which is its name on one machine.
+    /// The function's package, which is its name on one machine.
     #[serde(skip)]
     pub package: String,
-    /// How long an invocation may take.
+    /// The timeout of an invocation.
     #[serde(deserialize_with = "seconds")]
     pub timeout: TimeDelta,
-    /// Its memory in MB.
+    /// The function's memory in MB.
     #[serde(rename = "MemorySize")]
     pub memory: u32,
-    /// How many invocations are reserved for it, if any.
+    /// The number of invocations that are reserved for the function, if any.
     #[serde(rename = "ReservedConcurrentExecutions")]
     pub concurrency: Option<u32>,
     event_invoke_config: Option<Asynchronous>,
-    /// Its schedules.
+    /// The function's schedules.
     #[serde(skip)]
     pub schedules: Vec<ScheduleSpec>,
     /// The streams that it reads.
@@ -92,7 +92,7 @@ pub struct DeployedFunction {
     /// The queues that it reads.
     #[serde(skip)]
     pub queues: Vec<QueueMappingSettings>,
-    /// Its variables and those of all functions.
+    /// The function's variables and those of all functions.
     #[serde(skip)]
     variables: Vec<(String, Node)>,
 }
@@ -107,7 +107,7 @@ struct Asynchronous {
     _retries: (),
 }
 
-/// What invokes a function.
+/// A trigger of a function.
 #[derive(Deserialize)]
 #[serde(tag = "Type", content = "Properties", deny_unknown_fields)]
 enum Event {

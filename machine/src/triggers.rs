@@ -1,5 +1,5 @@
-//! What invokes the functions besides HTTP: schedules, stream and queues. The transaction service is here, too, and the
-//! expiry of items.
+//! The triggers of the functions besides HTTP: schedules, stream and queues. The transaction service is here, too, and
+//! the expiry of items.
 //!
 //! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` configures them. Here one
 //! [`Triggers::tick`] does everything that is due now. As in Lambda, events and responses are JSON, and an invocation has
@@ -37,10 +37,11 @@ use crate::triggers::starting::Starting;
 pub use sources::{queue_settings, stream_settings};
 pub use tick::{Counts, Tick, Took};
 
-/// The stream of the hot table. That of the log wakes `publish`, which reads none of its records.
+/// The stream of the hot table. That of the log wakes `publish`, which does not read its records.
 const HOT_STREAM: &str = "PaymentsTable.StreamArn";
 
-/// How many invocations a queue has at once, unless the template permits fewer. Lambda starts with five pollers.
+/// The invocations of a queue at once, unless the template permits fewer. Lambda starts with five
+/// pollers.
 const POLLERS: usize = 5;
 
 /// The timeout of a scheduled function. The template allows more. Here it is short, because a scheduled function holds
@@ -62,7 +63,7 @@ pub struct Triggers {
     starting: Starting,
 }
 
-/// What Lambda polls for a function.
+/// A source that Lambda polls for a function.
 enum Mapping {
     Stream(Box<StreamMapping>),
     /// A queue, and how many invocations run at once.
@@ -92,15 +93,15 @@ impl Triggers {
             }
         }
         Ok(Self {
-            publishing: Publishing::of(stack, Arc::clone(&functions), TIMEOUT).await?,
-            starting: Starting::of(stack, Arc::clone(&functions), TIMEOUT),
+            publishing: Publishing::start(stack, Arc::clone(&functions), TIMEOUT).await?,
+            starting: Starting::new(stack, Arc::clone(&functions), TIMEOUT),
             functions,
             clock: stack.clock.clone(),
             metrics: stack.metrics.clone(),
             schedules: template.schedules().map(|spec| Schedule::new(spec, zone)).collect::<Result<_>>()?,
             mappings,
             service: TransactionService::new(service, queues.requests.clone(), queues.results.clone()),
-            expiry: Expiry::of(stack),
+            expiry: Expiry::new(stack),
             queues,
         })
     }
@@ -119,7 +120,8 @@ impl Triggers {
         self
     }
 
-    /// Lets `publish` and what operators start run beside the rest, so that a webhook endpoint that hangs holds nothing up. [`end`](Self::end) waits for it.
+    /// From now on, `publish` and the functions that operators start run beside the rest, so that a
+    /// webhook endpoint that hangs holds nothing up. [`end`](Self::end) waits for them.
     #[must_use]
     pub fn in_background(mut self) -> Self {
         self.publishing.in_background();
@@ -152,13 +154,14 @@ impl Triggers {
             tick.troubles.push(format!("expired items stay: {error:#}"));
         }
         while self.deliver(now, &mut tick).await {}
-        // After all that is there was counted: where nothing runs in the background, a recount meets counters that stand still.
+        // After the stream is counted: if nothing runs in the background, a recount compares
+        // counters that stand still.
         tick.troubles.extend(self.starting.step(now).await);
         if let Err(error) = self.publishing.wake(now).await {
             tick.troubles.push(format!("publish: {error}"));
         }
         tick.metrics = self.metrics.take();
-        tick.counts = Counts::of(&tick.metrics);
+        tick.counts = Counts::from_lines(&tick.metrics);
         if tick.counts.counted > 0 {
             tick.today = today(&self.functions, &self.clock).await;
         }
@@ -181,7 +184,7 @@ impl Triggers {
             rest.troubles.push(format!("publish: {error}"));
         }
         rest.metrics = self.metrics.take();
-        rest.counts = Counts::of(&rest.metrics);
+        rest.counts = Counts::from_lines(&rest.metrics);
         tick += rest;
         tick
     }
@@ -211,8 +214,8 @@ impl Triggers {
         self.functions.scheduled(&spec.package, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 
-    /// Delivers what is ready in each stream and queue, and lets the transaction service work before a queue is read. Returns whether there
-    /// was anything.
+    /// Delivers the records and messages that are ready, and steps the transaction service before a
+    /// queue is read. Returns whether there were any.
     async fn deliver(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let mut any = false;
         for number in 0..self.mappings.len() {
@@ -304,7 +307,7 @@ async fn drain(
 
 /// Returns today's counts as the API has them, in words.
 async fn today(functions: &Arc<dyn Handlers>, clock: &Clock) -> Option<String> {
-    let answer = Client::of_functions(Arc::clone(functions), clock.clone()).ok()?.get("/counts").await.ok()?;
+    let answer = Client::for_functions(Arc::clone(functions), clock.clone()).ok()?.get("/counts").await.ok()?;
     tick::in_words(answer["counts"].get(0)?)
 }
 

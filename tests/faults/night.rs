@@ -118,8 +118,8 @@ impl Case {
     }
 }
 
-/// Each settlement is in exactly one report, published files are unchanged, and the hot table has none of these
-/// payments.
+/// Fails unless each settlement is in exactly one report, published files are unchanged, and the hot
+/// table no longer has these payments.
 async fn assert_night_is_over(
     fixture: &Fixture,
     intents: &[Intent],

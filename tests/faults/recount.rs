@@ -20,7 +20,7 @@ use crate::kit::fixture::Fixture;
 /// The partition of the stream shards' checkpoints.
 const CHECKPOINTS: &str = "CHECKPOINT#counts";
 
-/// The counters of every date, and what the checkpoints count without a date.
+/// The counters of every date, and those of the checkpoints without a date.
 pub(crate) async fn counters(fixture: &Fixture) -> Result<Numbers> {
     Ok(counters::shown(&items(fixture, &fixture.tables().payments).await?))
 }
@@ -37,21 +37,24 @@ pub(crate) async fn items(fixture: &Fixture, table: &str) -> Result<BTreeMap<Key
     Ok(items.iter().map(json_of_item).map(|item| (key_of(&item), item)).collect())
 }
 
-/// Where the counters and the log differ from a recount.
+/// The differences of the counters and the log from a recount.
 pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     let names = fixture.tables();
     let tables = Tables { hot: items(fixture, &names.payments).await?, history: items(fixture, &names.history).await? };
-    let mut differences = counters::between(&counters::shown(&tables.hot), &counters::of(&tables));
+    let mut differences = counters::between(&counters::shown(&tables.hot), &counters::recounted(&tables));
     differences.extend(mislogged(fixture, &tables).await?);
     Ok(differences)
 }
 
-/// Where the log differs from the heads: each version of a payment is there once, and in its order.
+/// The differences of the log from the heads: the log has each version of a payment once, and in
+/// its order.
 async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
     let store = Store::new(fixture.client.clone(), fixture.tables().clone());
-    let now = UtcSecond::of(fixture.time.now())?;
+    let now = UtcSecond::new(fixture.time.now())?;
     let head = store.log_head().await?.unwrap_or_else(|| LogHead::first("", now));
-    let (mut consumer, mut wrong, mut after) = (Consumer::default(), Vec::new(), LogPosition::BEGINNING);
+    let mut consumer = Consumer::default();
+    let mut wrong = Vec::new();
+    let mut after = LogPosition::BEGINNING;
     loop {
         let read = store.log_page(&head, after, 1_000, 100, now).await?;
         let page = match read {

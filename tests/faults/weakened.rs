@@ -25,7 +25,7 @@ use crate::kit::staleness::Lag;
 use crate::kit::transaction_service::{read_requests, result_of, send_results};
 use crate::night::invoke;
 
-/// What the invariant checker says of a payment that was not settled.
+/// The invariant checker's finding about a payment that was not settled.
 const STAYS_PENDING: &str = "is PENDING when everything is over";
 
 async fn violations(fixture: &Fixture, intents: &[Intent], stage: Stage) -> Result<String> {
@@ -118,7 +118,7 @@ async fn dispatch_trustingly(fixture: &Fixture) -> Result<()> {
 async fn send(fixture: &Fixture, id: &str, attempt: u32) -> Result<()> {
     let id: PaymentId = id.parse()?;
     let details = fixture.dependencies.store.details(id).await?.context("no details")?;
-    let requests = [PaymentRequest::of(&details, attempt)];
+    let requests = [PaymentRequest::new(&details, attempt)];
     for sent in fixture.dependencies.requests.send(&requests, fixture.time.now()).await {
         sent?;
     }
@@ -258,7 +258,7 @@ async fn a_kill_breaks_a_sweeper_that_sends_after_the_update_without_an_outbox()
     };
     assert!(fixture.faults.until_killed(sweep_then_send).await.is_none());
     fixture.faults.clear();
-    // Its next tick finds nothing to do: the payment is pending.
+    // The sweeper's next tick finds nothing to do: the payment is pending.
     fixture.tick(Action::Sweep).await?;
     fixture.serve(None)?;
     fixture.settle_all().await?;

@@ -45,16 +45,17 @@ const METRIC: u64 = 3 * DOLLAR / 10;
 /// A dashboard for a month.
 const DASHBOARD: u64 = 3 * DOLLAR;
 
-/// What an idle run takes at most, in thousandths of a second: a few calls on open connections.
+/// The longest time of an idle run, in thousandths of a second: a few calls on open connections.
 const RUN_MILLIS: u64 = 250;
 
-/// What Lambda logs of each invocation: the lines START, END and REPORT, and 26 bytes for each line.
+/// The bytes that Lambda logs of each invocation: the lines START, END and REPORT, and 26 bytes for
+/// each line.
 const BYTES_OF_LAMBDA: u64 = 450;
 
 /// Lambda keeps five pollers on an empty queue. Each waits 20 seconds for a message.
 const POLLS_PER_DAY: u64 = 5 * 24 * 60 * 60 / 20;
 
-/// What one idle run used.
+/// The use of one idle run.
 struct Run {
     half_read_units: u64,
     bytes: u64,
@@ -107,7 +108,10 @@ async fn bill() -> Result<Vec<Line>> {
     let template = template()?;
     assert_eq!(template["Parameters"]["ReadShards"]["Default"], SHARDS);
     let world = World::with(|environment| environment.shards = FEW_SHARDS).await?;
-    let (mut runs, mut half_read_units, mut bytes, mut gb_millis) = (0, 0, 0, 0);
+    let mut runs = 0;
+    let mut half_read_units = 0;
+    let mut bytes = 0;
+    let mut gb_millis = 0;
     let mut hours: BTreeMap<(&str, String), BTreeSet<u32>> = BTreeMap::new();
     for spec in Template::ours()?.schedules() {
         let (used, times) = (run(&world, spec).await?, times(spec)?);

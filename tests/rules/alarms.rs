@@ -30,7 +30,9 @@ fn every_alarm_has_an_entry() -> Result<()> {
 
 #[test]
 fn the_table_has_each_alarm_once_with_a_command_that_exists() -> Result<()> {
-    let (template, page, names) = (template()?, read("docs/alarms.md")?, read("docs/commands.sh")?);
+    let template = template()?;
+    let page = read("docs/alarms.md")?;
+    let names = read("docs/commands.sh")?;
     let (table, _) = page.split_once("\n## Entries\n").context("no entries")?;
     let mut found = Vec::new();
     for row in table.lines().filter(|line| line.starts_with("| ")).skip(1) {

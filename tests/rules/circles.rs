@@ -1,4 +1,4 @@
-//! No circle between the modules of a crate, and none that uses a name through what is above it.
+//! No circle between the modules of a crate, and no module that uses a name through a module above it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -31,7 +31,7 @@ fn no_modules_depend_on_each_other_in_a_circle() -> Result<()> {
     let mut circles = BTreeSet::new();
     let roots = sources("")?.into_iter().map(|(path, _)| path).filter(|path| is_root(path));
     for root in roots {
-        circles.extend(Modules::of(&root)?.circles(usize::MAX));
+        circles.extend(Modules::read(&root)?.circles(usize::MAX));
     }
     let justified: BTreeSet<Vec<String>> =
         JUSTIFIED.iter().map(|(circle, _)| circle.iter().map(|&module| module.to_owned()).collect()).collect();
@@ -47,7 +47,7 @@ fn no_module_leans_on_its_roof() -> Result<()> {
     let roots = sources("")?.into_iter().map(|(path, _)| path);
     let mut found = BTreeSet::new();
     for root in roots.filter(|path| is_root(path)) {
-        let modules = Modules::of(&root)?;
+        let modules = Modules::read(&root)?;
         found.extend(modules.arrows_up());
         if ROOMS.iter().any(|room| root.ends_with(room)) {
             found.extend(modules.circles(1).into_iter().map(|circle| circle.join(" -> ")));
@@ -109,17 +109,17 @@ type Module = Vec<String>;
 /// The modules of a crate.
 #[derive(Default)]
 struct Modules {
-    /// What the crate is called in messages.
+    /// The crate's name in messages.
     name: String,
-    /// The paths that each mentions, from the root.
+    /// The paths that each module mentions, from the root.
     mentions: BTreeMap<Module, BTreeSet<Module>>,
-    /// What each exports under a name of its own.
+    /// The names that each module exports, and the modules behind them.
     exports: BTreeMap<Module, BTreeMap<String, Module>>,
 }
 
 impl Modules {
     /// Reads a crate from its root.
-    fn of(root: &Path) -> Result<Self> {
+    fn read(root: &Path) -> Result<Self> {
         let folder = root.parent().context("a root in no folder")?;
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let name = root.strip_prefix(&repository)?.with_extension("").display().to_string();
@@ -193,7 +193,7 @@ impl Modules {
         circles.collect()
     }
 
-    /// The modules that use a name through what a module above them re-exports.
+    /// The modules that use a name through a re-export of a module above them.
     fn arrows_up(&self) -> BTreeSet<String> {
         let mut arrows = BTreeSet::new();
         for (module, paths) in &self.mentions {
@@ -269,7 +269,7 @@ impl Paths<'_> {
         };
         let Some(path) = self.absolute(&path) else { return };
         if let (true, Some(name)) = (is_exported, name) {
-            // What lies inside of this module is only shown to others.
+            // A module inside of this one is only re-exported here.
             let is_inside = path.starts_with(self.module);
             self.exports.insert(name, path.clone());
             if is_inside {

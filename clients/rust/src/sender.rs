@@ -10,7 +10,7 @@ use crate::retries::{Retries, Timer};
 use crate::tokens::{Source, Token};
 use crate::transport::Line;
 
-/// What the methods of a bank send their requests with.
+/// Sends the requests of a bank's methods.
 #[derive(Debug)]
 pub(crate) struct Sender {
     source: Source,
@@ -30,7 +30,7 @@ impl Sender {
         loop {
             let error = match self.exchange(request.clone()).await {
                 Ok(response) if response.status().is_success() => return Ok(response),
-                Ok(response) => Error::of(&response),
+                Ok(response) => Error::from_response(&response),
                 Err(error) => error,
             };
             if !tries.again(&error).await {

@@ -8,8 +8,8 @@ use payments_model::{BusinessDate, BusinessZone, Head, UtcSecond};
 /// bring an archived payment back.
 const AFTER_DAY: TimeDelta = TimeDelta::hours(1);
 
-/// How long settled payments get after that to leave by themselves: they expire a day after their report, and DynamoDB deletes
-/// what has expired within a few days.
+/// Time that settled payments get to expire before the archive moves them: a head expires a day
+/// after its report, and DynamoDB deletes expired items within a few days.
 const EXPIRING: TimeDelta = TimeDelta::days(3);
 
 /// The time after which a payment that could have been archived is overdue: one night of the schedule.
@@ -41,17 +41,17 @@ pub(crate) fn is_overdue(
 /// Whether a payment can be archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// It can.
+    /// The payment can be archived.
     Ready,
-    /// Not before it is in a report.
+    /// Waiting for its report.
     WaitsForReport,
-    /// No: it is not settled or cancelled, or its day is not over.
+    /// Not settled or cancelled, or its day is not over.
     NotOver,
 }
 
 impl Readiness {
     /// Decides by the head, since the index may lag.
-    pub(crate) fn of(head: &Head, first_kept_date: BusinessDate) -> Self {
+    pub(crate) fn from_head(head: &Head, first_kept_date: BusinessDate) -> Self {
         if !head.state.status().is_terminal() || head.due_date >= first_kept_date {
             Self::NotOver
         } else if head.unreported {
@@ -94,11 +94,13 @@ mod tests {
             // Clocks go back from 24:00 to 23:00. The day ends at the second midnight.
             ("Asia/Beirut", "2026-10-24", "2026-10-24T23:00:00Z"),
         ] {
-            let (zone, day, from) = (zone(in_zone), date(day), from.parse::<UtcSecond>().unwrap());
+            let zone = zone(in_zone);
+            let day = date(day);
+            let from = from.parse::<UtcSecond>().unwrap();
             let second_before = from.saturating_add(TimeDelta::seconds(-1));
             assert_eq!(first_kept_date(zone, second_before), day, "{day} in {zone}, a second before {from}");
             assert_eq!(first_kept_date(zone, from), day.plus_days(1), "{day} in {zone} at {from}");
-            // It is overdue a day later, and not before.
+            // The payment is overdue a day later, and not before.
             let a_day_later = from.saturating_add(TimeDelta::days(1));
             let second_after = a_day_later.saturating_add(TimeDelta::seconds(1));
             assert!(!is_overdue(zone, day, None, a_day_later), "{day} in {zone} at {a_day_later}");
@@ -130,7 +132,7 @@ mod tests {
             (State::Cancelled, false, "2026-11-20", NotOver),
         ] {
             let head = Head { state, unreported, ..Head::scheduled(&details) };
-            assert_eq!(Readiness::of(&head, date(first_kept_date)), want, "{head:?}");
+            assert_eq!(Readiness::from_head(&head, date(first_kept_date)), want, "{head:?}");
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::create::Created;
 use crate::function::Ingest;
 use crate::order::{Entry, Order};
 
-/// How many payments of a batch are created at once: enough to hide DynamoDB's latency, few enough to leave
-/// connections to the function's other requests.
+/// The most payments of a batch that are created at once: enough to hide DynamoDB's latency, few
+/// enough to leave connections to the function's other requests.
 const CONCURRENCY: usize = 16;
 
 /// A batch's answer.
@@ -22,7 +22,8 @@ pub(crate) struct BatchView {
     results: Vec<EntryView>,
 }
 
-/// One entry's answer. It repeats the account and key that the client sent, so that nobody has to count.
+/// One entry's answer. It repeats the account and key that the client sent, so that clients need
+/// not count entries.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryView {
@@ -54,7 +55,7 @@ impl Ingest {
                 Err(problem) => answers.push((position, Err(problem))),
             }
         }
-        let deadline = Deadline::of_http(&self.clock);
+        let deadline = Deadline::for_http(&self.clock);
         let worked =
             futures::stream::iter(groups.into_values().map(|group| self.create_in_order(group, by, &deadline)));
         // The whole stream is collected, so that no write is in flight when the batch is answered.

@@ -47,9 +47,9 @@ impl Ingest {
                 request.query(&[])?;
                 if let Some(body) = body {
                     let place = Pointer::body();
-                    let faults = Fields::of(&body, &place)?.end();
+                    let faults = Fields::parse(&body, &place)?.end();
                     if !faults.is_empty() {
-                        return Err(Problem::of_body(&place, faults));
+                        return Err(Problem::for_body(&place, faults));
                     }
                 }
                 Answer::payment(200, &self.cancel(&account, payment, request.caller()).await?)

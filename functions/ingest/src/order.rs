@@ -1,4 +1,4 @@
-//! Parses the body of a create or an amendment into an `Order`, or finds everything that is wrong with it.
+//! Parses the body of a create or an amendment into an `Order`, or finds all its faults.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -15,27 +15,27 @@ use serde_json::value::RawValue;
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
 const MAX_BATCH: usize = 100;
 
-/// A well-formed create or amendment. Its size and date, and whether a new payment may have its amount and currency, are not
-/// checked yet: a retry of a payment that was accepted once needs none of them.
+/// A well-formed create or amendment. Its size and date, and whether a new payment may have its
+/// amount and currency, are not checked yet: a retry of an accepted payment skips these checks.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The payment id, made of the account and the idempotency key.
     pub(crate) payment_id: PaymentId,
     /// The instruction.
     pub(crate) instruction: Instruction,
-    /// Where in the request's body it is.
+    /// Its place in the request's body.
     pub(crate) pointer: Pointer,
 }
 
 /// An amendment that a client asks for.
 pub(crate) struct Wish<'w> {
-    /// Which payment.
+    /// The payment's id.
     pub(crate) payment_id: PaymentId,
     /// The amendment's own key.
     pub(crate) key: &'w IdempotencyKey,
     /// The version that the client has seen.
     pub(crate) version: u32,
-    /// What the payment becomes.
+    /// The new content.
     pub(crate) order: &'w Order,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) account: Option<String>,
     /// Its idempotency key as the client sent it, bounded.
     pub(crate) key: Option<String>,
-    /// The order, or what is wrong.
+    /// The order, or its faults.
     pub(crate) order: Result<Order, Problem>,
 }
 
@@ -62,7 +62,7 @@ struct Given {
 }
 
 impl Given {
-    fn of(fields: &mut Fields<'_>) -> Self {
+    fn take(fields: &mut Fields<'_>) -> Self {
         let payee = parse(fields, "payeeAccountId", ProblemKind::InvalidPayee, "payee");
         let amount = fields.number("amountMinor").map(str::to_owned);
         let amount = parsed(fields, amount, "amountMinor", ProblemKind::InvalidAmount, "amount");
@@ -90,9 +90,9 @@ impl Order {
     /// Reads the body of a single create.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// All faults of the body.
     pub(crate) fn single(account: AccountId, key: &IdempotencyKey, json: &[u8]) -> Result<Self, Problem> {
-        let mut fields = Fields::of(json, &Pointer::body())?;
+        let mut fields = Fields::parse(json, &Pointer::body())?;
         for field in ["accountId", "idempotencyKey"] {
             if fields.optional(field).is_some() {
                 let detail = format!(
@@ -102,17 +102,17 @@ impl Order {
                 fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at(field));
             }
         }
-        Self::of(Some(account), Some(key), fields, Pointer::body())
+        Self::parse(Some(account), Some(key), fields, Pointer::body())
     }
 
     /// Completes an order whose account and key were read.
-    fn of(
+    fn parse(
         account: Option<AccountId>,
         key: Option<&IdempotencyKey>,
         mut fields: Fields<'_>,
         pointer: Pointer,
     ) -> Result<Self, Problem> {
-        let Given { payee, amount, currency, scheduled_for, date_rule, reference, data } = Given::of(&mut fields);
+        let Given { payee, amount, currency, scheduled_for, date_rule, reference, data } = Given::take(&mut fields);
         if payee.is_some() && payee == account {
             let detail = "The payee is the payer; name another account.";
             fields.fault(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
@@ -126,16 +126,16 @@ impl Order {
             let instruction = Instruction { account, payee, money, scheduled_for, date_rule, reference, data };
             return Ok(Self { payment_id, instruction, pointer });
         }
-        // What is malformed is in no payment that was accepted once, so this can only be a new one.
+        // An accepted payment has no malformed field, so this payment is new.
         faults.extend(currency.and_then(fault_of_new));
-        Err(Problem::of_body(&pointer, faults))
+        Err(Problem::for_body(&pointer, faults))
     }
 }
 
 impl Entry {
     /// Reads an entry of a batch, whose path may name the account.
     fn read(json: &RawValue, of_path: Option<&AccountId>, pointer: Pointer) -> Self {
-        let mut fields = match Fields::of(json.get().as_bytes(), &pointer) {
+        let mut fields = match Fields::parse(json.get().as_bytes(), &pointer) {
             Ok(fields) => fields,
             Err(problem) => return Self { account: of_path.map(ToString::to_string), key: None, order: Err(problem) },
         };
@@ -156,7 +156,7 @@ impl Entry {
         let kind = ProblemKind::InvalidIdempotencyKey;
         let parsed_key: Option<IdempotencyKey> =
             parsed(&mut fields, key.clone(), "idempotencyKey", kind, "idempotency key");
-        let order = Order::of(parsed_account, parsed_key.as_ref(), fields, pointer);
+        let order = Order::parse(parsed_account, parsed_key.as_ref(), fields, pointer);
         let echo = |text: String| bounded(&text, MAX_IDEMPOTENCY_KEY_BYTES);
         Self { account: account.map(echo).or_else(|| of_path.map(ToString::to_string)), key: key.map(echo), order }
     }
@@ -167,28 +167,28 @@ impl Entry {
 /// # Errors
 /// An error of the batch as a whole.
 pub(crate) fn read_batch(json: &[u8], of_path: Option<&AccountId>) -> Result<Vec<Entry>, Problem> {
-    let mut fields = Fields::of(json, &Pointer::body())?;
+    let mut fields = Fields::parse(json, &Pointer::body())?;
     let entries = fields.list("payments").unwrap_or_default();
     let faults = fields.end();
     if !faults.is_empty() {
-        return Err(Problem::of_body(&Pointer::body(), faults));
+        return Err(Problem::for_body(&Pointer::body(), faults));
     }
     if !(1..=MAX_BATCH).contains(&entries.len()) {
         let detail = format!("The batch has {} payments; send 1 to {MAX_BATCH}.", entries.len());
         let fault = Problem::new(ProblemKind::InvalidBatchSize, detail).at("payments");
-        return Err(Problem::of_body(&Pointer::body(), vec![fault]));
+        return Err(Problem::for_body(&Pointer::body(), vec![fault]));
     }
     let pointed = entries.into_iter().enumerate();
     Ok(pointed.map(|(place, json)| Entry::read(json, of_path, Pointer::entry("payments", place))).collect())
 }
 
-/// Why no new payment may have this currency.
+/// The fault of a currency that new payments may not have.
 pub(crate) fn fault_of_new(currency: Currency) -> Option<Problem> {
     let error = currency.code().parse::<Currency>().err()?;
     Some(invalid("currency", ProblemKind::InvalidCurrency, "currency", &error))
 }
 
-/// Takes a required text and parses it; `thing` is what the detail calls it.
+/// Takes a required text and parses it; `thing` is its name in the problem's detail.
 fn parse<T: FromStr<Err: Display>>(
     fields: &mut Fields<'_>,
     field: &'static str,
@@ -199,7 +199,7 @@ fn parse<T: FromStr<Err: Display>>(
     parsed(fields, text, field, kind, thing)
 }
 
-/// Parses the text of a field, if it has one.
+/// Parses the text of an optional field.
 fn parsed<T: FromStr<Err: Display>>(
     fields: &mut Fields<'_>,
     text: Option<String>,

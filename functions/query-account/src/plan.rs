@@ -66,7 +66,7 @@ pub(crate) fn with_data(query: &Query<'_>) -> Result<bool, Problem> {
     Ok(query.get::<Include>(INCLUDE)?.is_some())
 }
 
-/// The key of the only payment that a list has, if it asks for one.
+/// The key of a list of one payment, if the query has one.
 pub(crate) fn key(query: &Query<'_>) -> Result<Option<IdempotencyKey>, Problem> {
     let Some(key) = query.get(KEY)? else { return Ok(None) };
     for &other in PARAMETERS.iter().filter(|name| ![KEY, INCLUDE].contains(name)) {
@@ -80,7 +80,7 @@ pub(crate) fn key(query: &Query<'_>) -> Result<Option<IdempotencyKey>, Problem> 
 impl Plan {
     /// Plans the list that `query` describes. A cursor continues with the range, filter and order it was made for, even
     /// after midnight; parameters next to it must agree with it.
-    pub(crate) fn of(account: AccountId, query: &Query<'_>, today: BusinessDate) -> Result<Self, Problem> {
+    pub(crate) fn parse(account: AccountId, query: &Query<'_>, today: BusinessDate) -> Result<Self, Problem> {
         let (from, to) = (query.get::<BusinessDate>("from")?, query.get::<BusinessDate>("to")?);
         let statuses = query.list::<Statuses>("status")?;
         let payee = query.get::<AccountId>("payeeAccountId")?;
@@ -143,12 +143,13 @@ impl Plan {
         })
     }
 
-    /// Whether the list leaves nothing out.
+    /// Whether the list has no filter.
     pub(crate) fn has_all(&self) -> bool {
         self.filter.is_all()
     }
 
-    /// How many payments one read takes: without a filter those of the page, with one at least a hundred.
+    /// The number of payments that one read takes: without a filter those of the page, with one at
+    /// least a hundred.
     pub(crate) fn at_once(&self) -> u16 {
         const FILTERED: u16 = 100;
         if self.has_all() { self.limit.get() } else { self.limit.get().max(FILTERED) }
@@ -157,7 +158,9 @@ impl Plan {
     /// The cursor of the page after the payment at `after`.
     pub(crate) fn cursor(&self, after: Place) -> String {
         let Self { account, from, to, filter, order, .. } = self;
-        let (account, from, to) = (account.clone(), *from, *to);
+        let account = account.clone();
+        let from = *from;
+        let to = *to;
         let AccountFilter { statuses, payee, reference } = filter.clone();
         let is_descending = *order == ListOrder::Descending;
         AccountCursor { account, from, to, statuses, payee, reference, is_descending, after }.encode()

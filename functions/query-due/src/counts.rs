@@ -1,6 +1,6 @@
 //! Counts and sums of payments by date and status, for a range of dates.
 //!
-//! They come from the counters, so their cost does not depend on the number of payments.
+//! The numbers come from the counters, so their cost does not depend on the number of payments.
 
 use std::iter::successors;
 
@@ -43,7 +43,7 @@ impl QueryDue {
         let mut counters = self.store.counters(from, to).await?;
         let mut counts_of = |date: BusinessDate| {
             let DateCounters { counts, .. } = counters.remove(&date).unwrap_or_default();
-            DateCounts { date: date.to_string(), counts: CountsView::of(&counts) }
+            DateCounts { date: date.to_string(), counts: CountsView::new(&counts) }
         };
         let dates = successors(Some(from), |date| (*date < to).then(|| date.plus_days(1)));
         let counts = dates.map(&mut counts_of).collect();

@@ -1,7 +1,8 @@
-//! One date of one shard: reads the index, judges the payments, writes new details, then lets the heads name them.
+//! One date of one shard: reads the index, judges payments, writes new details, then makes the heads name them.
 //!
-//! Each step is one round of calls, so the deadline is checked between rounds. Details that were written before a run ended are found
-//! again by the next one. No head names them until then, so they were never in force.
+//! Each step is one round of calls, so the deadline is checked between rounds. The next run finds
+//! details that this run wrote before it ended. No head names them until then, so they were never
+//! in force.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -28,7 +29,7 @@ pub(crate) struct ShardDate<'a> {
     run: &'a Run<'a>,
     date: BusinessDate,
     shard: Shard,
-    /// What of the index is not read yet.
+    /// The part of the index that is not read yet.
     unread: Option<DueRange>,
     /// Index entries whose payments are not read yet.
     entries: VecDeque<DueRow>,
@@ -62,9 +63,11 @@ impl Work for ShardDate<'_> {
 }
 
 impl<'a> ShardDate<'a> {
-    pub(crate) fn of(run: &'a Run<'a>, date: BusinessDate, shard: Shard) -> Self {
+    pub(crate) fn new(run: &'a Run<'a>, date: BusinessDate, shard: Shard) -> Self {
         let unread = DueRange { shard, status: Status::Scheduled, until: DueUntil::Date(date), after: None };
-        let (entries, ready, written) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        let entries = VecDeque::new();
+        let ready = VecDeque::new();
+        let written = VecDeque::new();
         Self { run, date, shard, unread: Some(unread), entries, ready, written, outcome: RedateOutcome::default() }
     }
 
@@ -75,7 +78,9 @@ impl<'a> ShardDate<'a> {
             Ok(()) | Err(Halt::OutOfTime) => None,
             Err(Halt::Broken(error)) => Some(error),
             Err(Halt::GivenUp(error)) => {
-                let (date, shard, causes) = (self.date, self.shard.get(), causes(&error));
+                let date = self.date;
+                let shard = self.shard.get();
+                let causes = causes(&error);
                 tracing::warn!(%date, shard, ?causes, "this run gives up a shard of a date; repeat it");
                 None
             }
@@ -186,7 +191,8 @@ impl<'a> ShardDate<'a> {
         (answered, failure)
     }
 
-    /// Lets the heads of the next few payments name their new details. Those whose write was throttled or not answered stay queued.
+    /// Makes the heads of the next few payments name their new details. Those whose write was
+    /// throttled or not answered stay queued.
     async fn amend_some(&mut self) -> (u32, Option<StoreError>) {
         let run = self.run;
         let amends = at_once(&mut self.written, WRITES_AT_ONCE, async |payment| run.amend(payment).await).await;

@@ -51,7 +51,7 @@ struct ShardWalk {
     next: Next,
 }
 
-/// Where a shard's next page starts.
+/// The start of a shard's next page.
 #[derive(Debug)]
 enum Next {
     Beginning,
@@ -62,7 +62,7 @@ enum Next {
 /// The next settlements.
 #[derive(Debug)]
 pub(crate) enum Gathered {
-    /// The settlements, none if all entries were reported before.
+    /// The settlements; empty if all entries were reported before.
     Some(Vec<SettledHead>),
     /// There are no more entries.
     End,
@@ -86,7 +86,9 @@ impl<'s> Gather<'s> {
     }
 
     async fn fill_all(&mut self) -> Result<bool, StoreError> {
-        let (store, deadline, page) = (self.store, self.deadline, self.page);
+        let store = self.store;
+        let deadline = self.deadline;
+        let page = self.page;
         let shards = std::mem::take(&mut self.shards).into_iter().map(|mut walk| async move {
             let failed = walk.fill(store, page, deadline).await?;
             Ok::<_, StoreError>((walk, failed))

@@ -1,4 +1,4 @@
-//! The story of a payment: what its client was told, each change of its head, and each request, in their order.
+//! The story of a payment: the answers to its client, each change of its head, and each request, in their order.
 
 use chrono::{DateTime, Utc};
 use payments_machine::layers::attributes::{number, text};
@@ -12,7 +12,7 @@ use crate::world::bank::Bank;
 const LINES: usize = 60;
 
 /// Returns the story of the payment that a violation names, if it names one.
-pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
+pub(crate) fn tell(bank: &Bank, violation: &str) -> Vec<String> {
     let names =
         |word: &str| violation.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|known| known == word);
     let intent = {

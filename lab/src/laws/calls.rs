@@ -9,7 +9,7 @@ use payments_machine::layers::{Answer, Layer, Next};
 use crate::laws::conditions::check_write;
 use crate::laws::one_content::check_batch;
 
-/// What calls were that no call may be, each with its time. Clones share it.
+/// The violations of laws on calls, each with its time. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Complaints {
     clock: Clock,
@@ -17,13 +17,13 @@ pub struct Complaints {
 }
 
 impl Complaints {
-    /// Returns no complaints yet.
+    /// Returns an empty list of complaints.
     #[must_use]
     pub fn new(clock: &Clock) -> Self {
         Self { clock: clock.clone(), all: Arc::default() }
     }
 
-    /// Adds what is wrong now.
+    /// Adds a violation with the time now.
     pub fn add(&self, wrong: impl IntoIterator<Item = String>) {
         let told = wrong.into_iter().map(|wrong| format!("{}: {wrong}", self.clock.instant()));
         self.all.lock().unwrap_or_else(PoisonError::into_inner).extend(told);

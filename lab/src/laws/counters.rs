@@ -1,4 +1,4 @@
-//! Counters: what they show, and what they would show if they followed from the heads of both tables.
+//! Counters: the numbers that they show, and those that follow from the heads of both tables.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const STATUSES: [&str; 5] = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CAN
 
 /// Returns the right numbers: each payment once, wherever its head is. A head in the long-term table alone is archived.
 #[must_use]
-pub fn of(tables: &Tables) -> Numbers {
+pub fn recounted(tables: &Tables) -> Numbers {
     let mut numbers = Numbers::new();
     for (key, head) in tables.heads() {
         // `due` is the status, the date, the instant and the id.

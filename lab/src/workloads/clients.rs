@@ -18,22 +18,25 @@ use crate::time::CLOCKS_AGREE;
 use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
-/// How often a client sends a request until it gives up, with waits of 1, 2, 4, … seconds, at most ten minutes each.
+/// The most tries of a client's request, with waits of 1, 2, 4, … seconds, at most ten minutes
+/// each.
 pub(crate) const TRIES: u32 = 16;
 
 /// The longest wait.
 const LONGEST_WAIT: TimeDelta = TimeDelta::minutes(10);
 
-/// How many accounts there are.
+/// The number of accounts.
 pub(crate) const ACCOUNTS: usize = 12;
 
 /// The entries of a batch.
 const BATCH: usize = 10;
 
-/// What begins once a payment is created, at its place among the intents. Payments are due before that instant.
+/// The work that begins once a payment is created, at its place among the intents. Payments are due
+/// before that instant.
 pub(crate) type Then = fn(Arc<Bank>, usize, DateTime<Utc>);
 
-/// Lets clients ask for `payments` a day, until `end`, and `then` for something else. A payment is due before the end.
+/// Asks for `payments` a day, as clients, until `end`, and `then` for something else. A payment is
+/// due before the end.
 pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>, then: Then) {
     let mut random = bank.seed.source("clients");
     while bank.time.now() < end {
@@ -59,7 +62,7 @@ pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>, th
 /// Sends the morning's feed: payments of this day, in batches.
 async fn feed_of(bank: Arc<Bank>, payments: usize) {
     pause(TimeDelta::hours(1)).await;
-    let today = UtcSecond::of(bank.time.now()).map(|now| bank.zone.date_of(now).to_string()).unwrap_or_default();
+    let today = UtcSecond::new(bank.time.now()).map(|now| bank.zone.date_of(now).to_string()).unwrap_or_default();
     let mut random = bank.seed.source(&format!("feed {today}"));
     let places: Vec<usize> = (0..payments).map(|_| new_intent(&bank, &mut random, today.clone())).collect();
     for batch in places.chunks(BATCH) {
@@ -98,7 +101,7 @@ async fn single(bank: &Arc<Bank>, random: &mut Rng, (left, end, then): (i64, Dat
     let now = bank.time.now();
     let due = now + TimeDelta::seconds(random.i64(60..left.min(12 * 86_400)));
     let scheduled_for = if random.u8(0..3) == 0 {
-        UtcSecond::of(due).map(|due| bank.zone.date_of(due).to_string()).unwrap_or_default()
+        UtcSecond::new(due).map(|due| bank.zone.date_of(due).to_string()).unwrap_or_default()
     } else {
         due.to_rfc3339_opts(SecondsFormat::Secs, true)
     };
@@ -300,5 +303,5 @@ async fn ask_as(bank: &Arc<Bank>, client: &str, request: &Request) -> Option<Rep
     if bank.faults.draw(FaultKind::RequestRepeated, 15) {
         return None;
     }
-    Reply::of(response).ok()
+    Reply::from_response(response).ok()
 }

@@ -1,4 +1,4 @@
-//! What invokes the functions beside clients: the stream, the queues and the schedules. None of them is reliable.
+//! The unreliable triggers of the functions, beside clients: the stream, the queues and the schedules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,19 +25,22 @@ use crate::plans::faults::FaultKind;
 use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
-/// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
+/// The time for which a consumer of the stream looks after its last record: longer than its windows
+/// are open.
 const LINGER: TimeDelta = TimeDelta::seconds(90);
 
-/// How often it looks meanwhile.
+/// The time between its looks.
 const LOOK: TimeDelta = TimeDelta::seconds(5);
 
-/// How many days back and ahead a recount looks. That of the month's end sees all.
+/// The days, before and after today, that a recount reads. The recount of the month's end reads
+/// all.
 const RECOUNTED: [i64; 2] = [-1, 0];
 
-/// How often the journal is written while faults happen. Each minute, as in the template, a month would take a fifth longer.
+/// The time between writes of the journal while faults happen. With one each minute, as in the
+/// template, a month would take a fifth longer.
 const JOURNALED_EVERY: TimeDelta = TimeDelta::minutes(15);
 
-/// How often it is written in a healthy month: an alarm waits for a quarter of an hour.
+/// The time between writes in a healthy month: an alarm waits for a quarter of an hour.
 const JOURNALED_IN_HEALTH_EVERY: TimeDelta = TimeDelta::minutes(5);
 
 fn is_on(switch: &AtomicBool) -> bool {
@@ -185,7 +188,7 @@ async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: &'stati
 
 /// Invokes a function with records or messages. What it acknowledges, it has done.
 async fn consume(bank: &Bank, function: &'static str, event: Value) -> Result<Value, String> {
-    let asked = Asked::of(function, &event);
+    let asked = Asked::from_event(function, &event);
     let run = |functions: Arc<Functions>| async move { functions.deliver(function, event).await };
     let mut answer = bank.lambda.invoke(function, run).await??;
     if bank.weakness == Some(Weakness::UnsettledAcknowledged) && function == "settle" {
@@ -224,7 +227,7 @@ async fn settle(bank: Arc<Bank>, mapping: QueueMapping) {
     }
 }
 
-/// Lets the transaction service work, unless it is away.
+/// Runs the transaction service, unless it is away.
 async fn serve(bank: Arc<Bank>) {
     let mut random = bank.seed.source("service");
     let mut away_until = bank.time.now();
@@ -274,7 +277,7 @@ async fn hold(bank: Arc<Bank>) {
     }
 }
 
-/// Lets DynamoDB and the report store fail at once, from when a report begins.
+/// Fails DynamoDB and the report store at once, from the beginning of a report.
 async fn fail_both(bank: Arc<Bank>) {
     let mut random = bank.seed.source("both fail");
     loop {
@@ -301,7 +304,7 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
     }
 }
 
-/// Lets somebody recount every few hours, while faults happen: the schedule does so once, when a date begins.
+/// Recounts every few hours, while faults happen: the schedule does so once, when a date begins.
 async fn recount_by_hand(bank: Arc<Bank>, spec: &'static ScheduleSpec) {
     let mut random = bank.seed.source("recounts");
     loop {

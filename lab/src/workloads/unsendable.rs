@@ -12,18 +12,18 @@ use payments_model::PaymentId;
 use serde_json::{Value, json};
 
 use crate::facts::heads::{Tables, id_of, transfer};
-use crate::facts::results::{failed, of_settlement};
+use crate::facts::results::{failed, from_settlement};
 use crate::time::pause;
 use crate::workloads::clients::cancel;
 use crate::world::bank::Bank;
 
-/// How long the operator waits for what was done to show.
+/// The time between the operator's looks for the effect.
 const LOOKS_EVERY: TimeDelta = TimeDelta::hours(1);
 
-/// How often the operator looks at most.
+/// The most looks of the operator.
 const LOOKS: u32 = 72;
 
-/// What the transaction service says of a payment of which it has never heard.
+/// The transaction service's reason for a payment that it has never had.
 const REFUSED: &str = "its details are lost";
 
 /// Notes the details that heads name, and that the long-term table had before it was restored, and has no more.
@@ -85,7 +85,7 @@ fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
         let mut state = bank.state();
         let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
         if is_known {
-            of_settlement(&transfer, &settlement)
+            from_settlement(&transfer, &settlement)
         } else {
             state.intents[place].contested = true;
             state.by_hand.refused.insert(id.to_owned());

@@ -22,16 +22,16 @@ use crate::world::receivers::{Reaction, Receivers};
 /// The port of the receiver, on a network of its own.
 const PORT: u16 = 7001;
 
-/// How many of a thousand messages meet a fault of the receiver.
+/// The number of messages, of a thousand, that get a fault of the receiver.
 const FAILING: u16 = 40;
 
-/// How long the last events may take: the longest wait after a failure, and the next run.
+/// The time until the last events arrive: the longest wait after a failure, and the next run.
 const LONGEST_DELIVERY: TimeDelta = TimeDelta::hours(6);
 
 /// Creates the endpoint of a receiver, which gets everything from the beginning.
 pub(crate) async fn create(stack: &Stack, seed: Seed, time: Time, faults: &Faults) -> Result<Receivers> {
     let receivers = Receivers::default();
-    let ((id, chosen), now) = (chosen()?, UtcSecond::of(time.now())?);
+    let ((id, chosen), now) = (chosen()?, UtcSecond::new(time.now())?);
     let store = stack.store(stack.client());
     store
         .create_webhook_endpoint(
@@ -48,13 +48,13 @@ pub(crate) async fn create(stack: &Stack, seed: Seed, time: Time, faults: &Fault
     Ok(receivers)
 }
 
-/// What the endpoint's operator chose at the beginning, and never again.
+/// The endpoint, as its operator creates it once.
 fn chosen() -> Result<(EndpointId, EndpointChoice)> {
     let url = EndpointUrl::loopback(&format!("http://127.0.0.1:{PORT}/hook"))?;
     Ok(("month".parse()?, EndpointChoice { url, description: String::new(), filter: EventFilter::default() }))
 }
 
-/// How the receiver is.
+/// The state of the receiver.
 struct Mood {
     away_until: DateTime<Utc>,
     random: Rng,
@@ -88,7 +88,8 @@ impl Mood {
     }
 }
 
-/// Waits until the receiver knows what a reader of the log has seen, and returns what is wrong with it or with its endpoint.
+/// Waits until the receiver has all events that a reader of the log has seen, and returns the
+/// violation of it or of its endpoint, if there is one.
 pub(crate) async fn check(bank: &Bank) -> Option<String> {
     let Some(receivers) = &bank.receivers else { return None };
     let (wanted, lost) = {
@@ -109,7 +110,7 @@ pub(crate) async fn check(bank: &Bank) -> Option<String> {
 async fn survives(bank: &Bank) -> Result<()> {
     let (id, wanted) = chosen()?;
     let endpoint = bank.lambda.operator().webhook_endpoint(&id).await?.context("the endpoint is lost")?;
-    let is_as_created = endpoint.chosen == wanted && endpoint.created_at == UtcSecond::of(bank.begin)?;
+    let is_as_created = endpoint.chosen == wanted && endpoint.created_at == UtcSecond::new(bank.begin)?;
     ensure!(is_as_created && endpoint.disabled_at.is_none(), "the endpoint is another one: {endpoint:?}");
     Ok(())
 }

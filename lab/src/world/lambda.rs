@@ -26,10 +26,10 @@ use crate::world::network::{Caller, Network};
 use crate::world::receivers::Receivers;
 use crate::world::sqs;
 
-/// How far the sandboxes' clocks are ahead of the time, in milliseconds.
+/// The milliseconds by which the sandboxes' clocks are ahead of the time.
 const AHEAD: [i64; 3] = [0, 1_700, -1_300];
 
-/// What an invocation ends with.
+/// The end of an invocation.
 pub(crate) trait Ended {
     /// Whether the code failed.
     fn has_failed(&self) -> bool;
@@ -42,7 +42,7 @@ impl Ended for Result<Value, String> {
 }
 
 impl Ended for ApiGatewayV2httpResponse {
-    /// A response is none, whatever its status.
+    /// A response is not a failure, whatever its status.
     fn has_failed(&self) -> bool {
         false
     }
@@ -51,14 +51,14 @@ impl Ended for ApiGatewayV2httpResponse {
 /// The sandboxes. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Lambda {
-    /// Those of the functions.
+    /// The sandboxes of the functions.
     sandboxes: Arc<[Arc<Functions>]>,
     faults: Faults,
     seed: Seed,
     broken: Broken,
     seen: Seen,
     invocations: Arc<Mutex<BTreeMap<&'static str, u64>>>,
-    /// What the operator's tools have.
+    /// The store of the operator's tools.
     operator: Store,
 }
 
@@ -82,7 +82,7 @@ impl Lambda {
                     store: Store::new(client, stack.environment.tables.clone()),
                     requests: sqs::queue_over(network.layers(caller), |config| config),
                     clock: time.clock(ahead),
-                    metrics: stack.metrics.of_function(caller.function),
+                    metrics: stack.metrics.for_function(caller.function),
                     reports: Arc::clone(reports),
                     webhooks: webhooks.clone(),
                     operations: Arc::new(OneMachine::on(stack)),

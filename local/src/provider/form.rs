@@ -4,12 +4,12 @@
 #[derive(Debug)]
 pub(super) struct Form(Vec<(String, String)>);
 
-/// A parameter that is there more than once, which OAuth 2.0 does not allow.
+/// A parameter that occurs more than once, which OAuth 2.0 does not allow.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Repeated;
 
 impl Form {
-    pub(super) fn of(encoded: &[u8]) -> Self {
+    pub(super) fn parse(encoded: &[u8]) -> Self {
         Self(form_urlencoded::parse(encoded).into_owned().collect())
     }
 

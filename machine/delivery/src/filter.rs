@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[serde(try_from = "FilterCriteria")]
 pub struct Filter(Vec<(String, Rule)>);
 
-/// Why a text is not a filter pattern.
+/// The fault of a text that is not a filter pattern.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
     /// The text is not JSON.
@@ -20,9 +20,9 @@ pub enum FilterError {
     /// The pattern has an operator that is not implemented, or none where one is expected.
     #[error("the filter pattern has {found} at {path:?}: only nested objects, strings and `prefix` are implemented")]
     Unsupported {
-        /// Where, as field names joined by dots.
+        /// The position, as field names joined by dots.
         path: String,
-        /// What is there.
+        /// The content at this position.
         found: String,
     },
 }
@@ -64,18 +64,18 @@ impl Filter {
     /// Parses a pattern.
     pub fn parse(pattern: &str) -> Result<Self, FilterError> {
         match serde_json::from_str(pattern).map_err(FilterError::Json)? {
-            Value::Object(fields) => Self::of(&fields, ""),
+            Value::Object(fields) => Self::from_fields(&fields, ""),
             other => Err(unsupported("", &other)),
         }
     }
 
-    fn of(fields: &Map<String, Value>, path: &str) -> Result<Self, FilterError> {
+    fn from_fields(fields: &Map<String, Value>, path: &str) -> Result<Self, FilterError> {
         let rule = |(name, value): (&String, &Value)| {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             let rule = match value {
                 // An operator of AWS's, and no field of a record.
                 _ if name.starts_with('$') => return Err(unsupported(&path, value)),
-                Value::Object(fields) => Rule::Nested(Self::of(fields, &path)?),
+                Value::Object(fields) => Rule::Nested(Self::from_fields(fields, &path)?),
                 Value::Array(tests) if !tests.is_empty() => {
                     Rule::AnyOf(tests.iter().map(|value| test(value, &path)).collect::<Result<_, _>>()?)
                 }

@@ -14,7 +14,7 @@ use payments_model::sequence_number::SequenceNumber;
 pub struct InMemoryStream {
     arn: Arc<str>,
     shards: Arc<Mutex<Vec<Shard>>>,
-    /// How often the list of shards has changed.
+    /// The number of changes of the list of shards.
     changes: Arc<AtomicU64>,
 }
 
@@ -22,7 +22,7 @@ pub struct InMemoryStream {
 struct Shard {
     place: StreamShard,
     records: Vec<Record>,
-    /// When it ended, if it has.
+    /// The time at which the shard ended, if it has.
     ended_at: Option<DateTime<Utc>>,
 }
 
@@ -32,7 +32,7 @@ pub enum InMemoryError {
     /// The shard exists already.
     #[error("shard {0} exists already")]
     ShardExists(ShardId),
-    /// There is no such shard.
+    /// The shard is unknown.
     #[error("there is no shard {0}")]
     NoShard(ShardId),
     /// The shard has ended.
@@ -143,7 +143,7 @@ mod tests {
 
     fn record(number: u64) -> Record {
         let change = json!({"SequenceNumber": number.to_string(), "ApproximateCreationDateTime": 1_796_000_000});
-        Record::of_event(json!({"dynamodb": change})).unwrap()
+        Record::from_event(json!({"dynamodb": change})).unwrap()
     }
 
     fn numbers(page: &Page) -> Vec<&str> {
@@ -176,7 +176,9 @@ mod tests {
     #[test]
     fn a_split_ends_a_shard() {
         let stream = InMemoryStream::new("arn");
-        let (a, b, c) = (ShardId::from("a"), ShardId::from("b"), ShardId::from("c"));
+        let a = ShardId::from("a");
+        let b = ShardId::from("b");
+        let c = ShardId::from("c");
         stream.add_shard(a.clone(), None).unwrap();
         stream.push(&a, record(1)).unwrap();
         stream.split(&a, &[b.clone(), c], DateTime::UNIX_EPOCH).unwrap();
@@ -192,7 +194,7 @@ mod tests {
     fn what_was_trimmed_is_gone_and_a_reader_goes_on_with_the_oldest_record() {
         let created = |number: u64, seconds: i64| {
             let change = json!({"SequenceNumber": number.to_string(), "ApproximateCreationDateTime": seconds});
-            Record::of_event(json!({ "dynamodb": change })).unwrap()
+            Record::from_event(json!({ "dynamodb": change })).unwrap()
         };
         let stream = InMemoryStream::new("arn");
         let (a, b) = (ShardId::from("a"), ShardId::from("b"));

@@ -41,7 +41,7 @@ pub struct QueueMappingSettings {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ScalingConfig {
-    /// How many invocations run at once, at most.
+    /// The most invocations that run at once.
     pub maximum_concurrency: usize,
 }
 
@@ -58,15 +58,15 @@ impl Default for QueueMappingSettings {
     }
 }
 
-/// What one step did.
+/// The outcome of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueDelivery {
-    /// How many messages the function was invoked with.
+    /// The number of messages in the invocation.
     pub messages: usize,
-    /// How many of them succeeded and were deleted. A message that was received again meanwhile, because its visibility
-    /// timeout ended, is not deleted and not counted.
+    /// The number of messages that succeeded and were deleted. A message that was received again
+    /// meanwhile, because its visibility timeout ended, is not deleted and not counted.
     pub deleted: usize,
-    /// The function's error, or why its response is invalid, if the whole batch failed.
+    /// The function's error, or the fault of its response, if the whole batch failed.
     pub error: Option<String>,
 }
 

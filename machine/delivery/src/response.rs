@@ -23,7 +23,7 @@ pub(crate) fn reports_failures<'n, D: Deserializer<'n>>(from: D) -> Result<bool,
 pub(crate) enum BatchResponse {
     /// Everything succeeded.
     Success,
-    /// These items of the batch failed, by their identifiers.
+    /// Items of the batch failed: their identifiers.
     Failures(Vec<String>),
     /// The response is invalid, so everything failed.
     Failure(&'static str),

@@ -35,13 +35,13 @@ pub struct StreamSettings {
     pub enabled: bool,
     /// The most records of one invocation: 1 to [`MAX_BATCH_SIZE`].
     pub batch_size: usize,
-    /// How long to wait for a full batch: 0 to [`MAX_BATCHING_WINDOW`].
+    /// The longest wait for a full batch: 0 to [`MAX_BATCHING_WINDOW`].
     #[serde(default, rename = "MaximumBatchingWindowInSeconds", deserialize_with = "seconds")]
     pub maximum_batching_window: TimeDelta,
     /// The records that the function sees; `None` is all of them.
     #[serde(rename = "FilterCriteria")]
     pub filter: Option<Filter>,
-    /// How often a failing batch is retried; `None`, which is -1 in CloudFormation, is for ever.
+    /// The retries of a failing batch; `None`, which is -1 in CloudFormation, is for ever.
     #[serde(deserialize_with = "retry_attempts")]
     pub maximum_retry_attempts: Option<u32>,
     /// Whether a failing batch is split.
@@ -50,10 +50,11 @@ pub struct StreamSettings {
     /// Whether the function says which records failed.
     #[serde(default, rename = "FunctionResponseTypes", deserialize_with = "response::reports_failures")]
     pub report_batch_item_failures: bool,
-    /// The length of tumbling windows, 1 second to [`MAX_TUMBLING_WINDOW`]; `None` is no windows.
+    /// The length of tumbling windows, 1 second to [`MAX_TUMBLING_WINDOW`]; `None` for a mapping
+    /// without windows.
     #[serde(default, rename = "TumblingWindowInSeconds", deserialize_with = "some_seconds")]
     pub tumbling_window: Option<TimeDelta>,
-    /// Where discarded batches are reported to.
+    /// The destination of reports about discarded batches.
     pub destination_config: Option<DestinationConfig>,
     /// The queue of that destination.
     #[serde(skip)]
@@ -100,7 +101,7 @@ pub(crate) fn enabled() -> bool {
 
 impl StreamSettings {
     /// Returns AWS's defaults: batches of 100, retried for ever.
-    pub fn of(function_name: &str) -> Self {
+    pub fn for_function(function_name: &str) -> Self {
         Self {
             function_name: function_name.to_owned(),
             stream: String::new(),

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinError;
 
-/// What DynamoDB says of a value without a type.
+/// DynamoDB's message about a value without a type.
 const EMPTY_VALUE: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 
 /// An HTTP client for the SDKs of DynamoDB and its streams. Clones call the same engine.
@@ -38,7 +38,7 @@ impl HttpClient for Direct {
 impl HttpConnector for Direct {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let engine = self.clone();
-        // On another thread, if there is one: the caller goes on with its other calls meanwhile.
+        // On another thread, if there is one: the caller continues with its other calls meanwhile.
         match Handle::try_current() {
             Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
                 let answered = runtime.spawn(async move { engine.answer(&request) });
@@ -118,21 +118,21 @@ pub(super) fn operation<Form: OutputForm>(name: &str) -> Option<Operation<Form>>
     })
 }
 
-/// What an operation's output is made into.
+/// A form of an operation's output.
 pub(super) trait OutputForm: Sized {
-    fn of(output: &impl Serialize) -> serde_json::Result<Self>;
+    fn from_output(output: &impl Serialize) -> serde_json::Result<Self>;
 }
 
 /// The body of a response.
 impl OutputForm for String {
-    fn of(output: &impl Serialize) -> serde_json::Result<Self> {
+    fn from_output(output: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::to_string(output)
     }
 }
 
 /// JSON that nobody needs as text: whole tables are read in this form.
 impl OutputForm for Value {
-    fn of(output: &impl Serialize) -> serde_json::Result<Self> {
+    fn from_output(output: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::to_value(output)
     }
 }
@@ -143,7 +143,7 @@ fn run<Input: DeserializeOwned, Output: Serialize, Form: OutputForm>(
 ) -> Result<Form, DynoxideError> {
     let input = serde_json::from_slice(input).map_err(|error| malformed(&error))?;
     let output = operation(input)?;
-    Form::of(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+    Form::from_output(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
 }
 
 /// Returns DynamoDB's error for an input that the operation cannot have. The engine's readers put the kind of error before
@@ -172,7 +172,7 @@ fn malformed(error: &serde_json::Error) -> DynoxideError {
     }
 }
 
-/// DynamoDB counts what is invalid in the write of one item.
+/// DynamoDB counts the errors in the write of one item.
 fn enveloped<Form>(result: Result<Form, DynoxideError>) -> Result<Form, DynoxideError> {
     result.map_err(|error| match error {
         DynoxideError::EnvelopedValidation(text) => {

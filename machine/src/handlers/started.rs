@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::template::Template;
 
-/// What was started: when, which function, and its input.
+/// A start: its time, the function, and its input.
 type Start = (DateTime<Utc>, &'static str, String);
 
 /// Functions that operators started and nobody has invoked yet, the oldest first.

@@ -2,10 +2,10 @@
 
 use super::yaml::{Content, Node, YamlError};
 
-/// What takes the place of a parameter's value, of a resource's name or of a condition.
+/// The values in place of parameters, names of resources and conditions.
 pub type Given<'g> = &'g dyn Fn(&str) -> Option<String>;
 
-/// What intrinsic functions refer to.
+/// The sections of the template to which intrinsic functions refer.
 #[derive(Debug)]
 pub(crate) struct Intrinsics {
     pub(crate) parameters: Node,
@@ -20,7 +20,7 @@ impl Intrinsics {
         self.value(node, &|_| None)
     }
 
-    /// Returns a node as a text, with what is given.
+    /// Returns a node as a text, with the given values.
     pub(crate) fn text(&self, node: &Node, given: Given<'_>) -> Result<String, YamlError> {
         let value = self.value(node, given)?;
         match value.content {
@@ -93,7 +93,7 @@ impl Intrinsics {
         self.is_true(known.ok_or_else(|| node.error(&format!("there is no condition {condition}")))?, given)
     }
 
-    /// Returns what a name refers to: what is given, a parameter's default, or a resource's id.
+    /// Returns the value of a name: the given one, a parameter's default, or a resource's id.
     fn referred(&self, name: &str, node: &Node, given: Given<'_>) -> Result<Content, YamlError> {
         if let Some(value) = given(name) {
             return Ok(Content::Text(value));

@@ -1,4 +1,4 @@
-//! What one machine reads of the template, and what stops the start.
+//! Parts of the template that one machine reads, and errors in it that stop the start.
 
 use super::*;
 

@@ -10,9 +10,9 @@ use serde::forward_to_deserialize_any;
 /// A node of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Its line, from 1 on: that of its name, if it has one.
+    /// The node's line, from 1 on: that of its name, if it has one.
     pub line: usize,
-    /// Its content.
+    /// The node's content.
     pub content: Content,
 }
 
@@ -37,7 +37,7 @@ pub enum Content {
     Tagged(String, Box<Node>),
 }
 
-/// What is wrong with a document, and in which line.
+/// An error in a document, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct YamlError {
     line: Option<usize>,
@@ -141,7 +141,7 @@ impl Node {
         })
     }
 
-    /// Returns the fields of a mapping; none of anything else.
+    /// Returns the fields of a mapping. Other nodes have no fields.
     pub fn fields(&self) -> &[(String, Self)] {
         match &self.content {
             Content::Map(fields) => fields,
@@ -182,7 +182,7 @@ impl Node {
         Ok(taken)
     }
 
-    /// Returns the elements of a list; none of anything else.
+    /// Returns the elements of a list. Other nodes have no elements.
     pub fn elements(&self) -> &[Self] {
         match &self.content {
             Content::List(nodes) => nodes,

@@ -22,7 +22,7 @@ use crate::handlers::invocation::context;
 use crate::stack::Stack;
 use crate::triggers::sources::stream_settings;
 
-/// What invokes `publish`.
+/// The invocations of `publish`.
 pub(super) struct Publishing {
     functions: Arc<dyn Handlers>,
     clock: Clock,
@@ -38,7 +38,7 @@ pub(super) struct Publishing {
 const AT_ONCE: usize = 8;
 
 impl Publishing {
-    pub(super) async fn of(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Result<Self> {
+    pub(super) async fn start(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Result<Self> {
         let stream = match stack.log_stream().await {
             Ok(stream) => Some(StreamMapping::new(stream_settings("publish", None)?, stream)?),
             Err(_) => None,
@@ -47,19 +47,22 @@ impl Publishing {
         Ok(Self { functions, clock, timeout, stream, is_in_background: false, store, running: Vec::new() })
     }
 
-    /// Lets invocations run beside the rest from now on.
+    /// From now on, invocations run beside the rest.
     pub(super) fn in_background(&mut self) {
         self.is_in_background = true;
     }
 
-    /// Invokes the function. In the background it does not wait for its end. What is too much at once is left to the schedule.
+    /// Invokes the function. In the background it does not wait for its end. Invocations beyond the
+    /// limit are left to the schedule.
     pub(super) async fn invoke(&mut self, input: Value) -> Result<(), String> {
         if !self.is_in_background {
             return run(&*self.functions, input, self.deadline()).await;
         }
         let ended = self.reap();
         if self.running.len() < AT_ONCE {
-            let (runtime, functions, deadline) = (Handle::current(), Arc::clone(&self.functions), self.deadline());
+            let runtime = Handle::current();
+            let functions = Arc::clone(&self.functions);
+            let deadline = self.deadline();
             // On a thread of its own, as in Lambda.
             self.running.push(spawn_blocking(move || runtime.block_on(run(&*functions, input, deadline))));
         }
@@ -100,7 +103,7 @@ impl Publishing {
         join_all(self.running.drain(..)).await;
     }
 
-    /// Takes what has ended off the list. Returns the first failure.
+    /// Takes ended invocations off the list. Returns the first failure.
     fn reap(&mut self) -> Result<(), String> {
         let mut ended = Ok(());
         self.running.retain_mut(|running| match running.now_or_never() {

@@ -1,4 +1,4 @@
-//! What a tick did, in numbers and in one line. The functions' numbers are read from their metrics.
+//! The work of a tick, in numbers and in one line. The functions' numbers are read from their metrics.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What one or several ticks did.
+/// The work of one or several ticks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tick {
     /// The metrics of the functions.
@@ -22,11 +22,11 @@ pub struct Tick {
     pub troubles: Vec<String>,
     /// The lines of the functions' metrics. A sum of ticks has those of none.
     pub metrics: Vec<String>,
-    /// How long it took.
+    /// The time that the tick took.
     pub took: Took,
 }
 
-/// How long the parts of a tick took on this machine.
+/// The times that the parts of a tick took on this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Took {
     /// Claiming and redriving.
@@ -116,7 +116,7 @@ counts! {
 
 impl Counts {
     /// Returns the sum of metric lines. Other lines are ignored.
-    pub fn of(lines: &[String]) -> Self {
+    pub fn from_lines(lines: &[String]) -> Self {
         let mut sum = Self::default();
         lines.iter().filter_map(|line| serde_json::from_str::<Self>(line).ok()).for_each(|counts| sum += counts);
         sum
@@ -224,7 +224,7 @@ mod tests {
             r#"{"Processed":4}"#,
             "no metric",
         ];
-        let mut tick = Tick { counts: Counts::of(&lines.map(str::to_owned)), ..Tick::default() };
+        let mut tick = Tick { counts: Counts::from_lines(&lines.map(str::to_owned)), ..Tick::default() };
         let counts =
             serde_json::json!({ "date": "2026-11-20", "byStatus": { "PENDING": 0, "PROCESSED": 6 }, "archived": 2 });
         tick.today = in_words(&counts);

@@ -43,7 +43,7 @@ pub(crate) async fn dates(store: &Store, shards: ShardCount, dates: Dates) -> Re
 
 /// Counts the payments of a date in both tables.
 async fn recount(store: &Store, shards: ShardCount, date: BusinessDate) -> Result<Recounted> {
-    let ranges = shards.all().flat_map(|shard| Status::ALL.map(|status| DueRecount::of(date, shard, status)));
+    let ranges = shards.all().flat_map(|shard| Status::ALL.map(|status| DueRecount::new(date, shard, status)));
     let counted = futures::stream::iter(ranges).map(async |mut range| {
         while store.recount_next(&mut range).await? {}
         anyhow::Ok(range.found())

@@ -24,7 +24,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(version: &Version) -> Option<Self> {
+    fn from_version(version: &Version) -> Option<Self> {
         match (version.status, &version.amendment) {
             (Status::Scheduled, None) => Some(Self::Created),
             (Status::Scheduled, Some(_)) => Some(Self::Amended),
@@ -74,7 +74,7 @@ fn kind_of(text: &str) -> Result<Kind, ExceptError> {
 impl Except {
     /// Whether the event of this version is left out. What the bank claimed or settled never is.
     pub(crate) fn is(&self, version: &Version) -> bool {
-        let kind = Kind::of(version);
+        let kind = Kind::from_version(version);
         kind.is_some()
             && self.actor.as_ref().is_none_or(|actor| is_by(version, actor))
             && self.from.is_none_or(|from| version.at >= from)

@@ -63,7 +63,7 @@ pub(crate) struct LoggedAmendment {
 }
 
 impl LoggedAmendment {
-    fn of(event: &Json, version: u32) -> Result<Option<Self>> {
+    fn from_event(event: &Json, version: u32) -> Result<Option<Self>> {
         let Some(id) = &event.amendment_id else { return Ok(None) };
         let (payee, amount) = (event.payee_account_id.as_deref(), event.amount_minor);
         Ok(Some(Self {
@@ -192,7 +192,7 @@ struct MarkJson {
 }
 
 impl Mark {
-    pub(crate) fn of(json: &str) -> Result<Self> {
+    pub(crate) fn parse(json: &str) -> Result<Self> {
         let event: MarkJson = serde_json::from_str(json).context("an event cannot be read")?;
         let at: UtcSecond = event.at.parse().with_context(|| format!("the event {} has no time", event.id))?;
         let end =
@@ -227,7 +227,9 @@ impl By {
 
 impl Json {
     fn payment(&self) -> Option<Result<DuePayment>> {
-        let (account, payment, due_at) = (self.account_id.as_ref()?, self.payment_id.as_ref()?, self.due_at.as_ref()?);
+        let account = self.account_id.as_ref()?;
+        let payment = self.payment_id.as_ref()?;
+        let due_at = self.due_at.as_ref()?;
         let payment = named(account, payment, due_at);
         Some(payment.with_context(|| format!("the event {} names no payment", self.id)))
     }
@@ -255,7 +257,7 @@ impl Json {
         let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
         let status = status.parse()?;
         let by = self.by.as_ref().context("it has no actor")?.stored(status)?;
-        let amendment = LoggedAmendment::of(self, number)?;
+        let amendment = LoggedAmendment::from_event(self, number)?;
         Ok(Some(Version { number, status, at, due, by, settlement, amendment }))
     }
 }

@@ -161,7 +161,7 @@ impl Read {
 /// where the epoch before ended. What is missing from before `since` is not needed.
 fn hole_between(last: LogPosition, object: &JournalObject, since: UtcSecond) -> Result<Option<String>> {
     let first = object.first;
-    let mark = object.events.first().map(|event| Mark::of(event)).transpose()?;
+    let mark = object.events.first().map(|event| Mark::parse(event)).transpose()?;
     if mark.as_ref().is_some_and(|mark| mark.at < since) {
         return Ok(None);
     }

@@ -20,7 +20,8 @@ const NAMESPACE: &str = "ScheduledPayments";
 /// The only dimension: the function's name, which includes the stack's.
 const DIMENSION: &str = "Function";
 
-/// What makes metrics of a line's numbers. Without it, CloudWatch only keeps the line, and charges for no metric.
+/// The field that makes metrics of a line's numbers. Without it, CloudWatch only keeps the line,
+/// and charges for no metric.
 const HEADER: &str = "_aws";
 
 /// The place where metrics are written. Clones share captured lines.
@@ -63,8 +64,8 @@ struct Line<'e, E: Entry> {
 }
 
 impl Metrics {
-    /// Writes the metrics of the function that Lambda runs to standard output. Reads `MONITORING`: if it is `off`, the lines
-    /// have the numbers, and CloudWatch makes no metrics of them.
+    /// Writes the metrics of the function that Lambda runs to standard output. Reads `MONITORING`:
+    /// if it is `off`, the lines have the numbers, and CloudWatch makes no metrics of them.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`].
@@ -80,7 +81,7 @@ impl Metrics {
     }
 
     /// The metrics of another function, captured in the same place.
-    pub fn of_function(&self, function: &str) -> Self {
+    pub fn for_function(&self, function: &str) -> Self {
         Self { function: function.into(), ..self.clone() }
     }
 
@@ -116,7 +117,7 @@ impl Metrics {
     }
 }
 
-/// The line without what makes metrics of its numbers.
+/// The line without the field that makes metrics of its numbers.
 fn without_header(line: Vec<u8>) -> Vec<u8> {
     let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(&line) else { return line };
     fields.remove(HEADER);
@@ -139,7 +140,7 @@ mod tests {
         let metrics = Metrics::captured();
         metrics.emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: None });
         metrics
-            .of_function("sweeper")
+            .for_function("sweeper")
             .emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: Some(9) });
         let lines = metrics.take();
         assert!(lines[1].contains(r#""OldestOverdueSeconds":9,"Function":"sweeper""#), "{}", lines[1]);
@@ -151,7 +152,7 @@ mod tests {
         let metrics = Metrics { monitoring: Monitoring::Off, ..Metrics::captured() };
         let example = Example { claimed: 3, oldest_overdue_seconds: None };
         metrics.emit(DateTime::UNIX_EPOCH, &example);
-        metrics.of_function("sweeper").emit(DateTime::UNIX_EPOCH, &example);
+        metrics.for_function("sweeper").emit(DateTime::UNIX_EPOCH, &example);
         assert_eq!(metrics.take(), [r#"{"Claimed":3,"Function":"captured"}"#, r#"{"Claimed":3,"Function":"sweeper"}"#]);
     }
 

@@ -1,7 +1,7 @@
-//! The pages of problems, for people: what is at the address that a problem's `help` is.
+//! The pages of problems, for people, at the addresses in the problems' `help`.
 //!
-//! Their texts are those of the table in `docs/problems.md`. They are at `$default`, beside the routes: a page is the same for
-//! everybody, and reads nothing.
+//! Their texts are those of the table in `docs/problems.md`. They are at `$default`, beside the
+//! routes: a page is the same for all readers, and reads nothing.
 
 use crate::problem::{PAGES, ProblemKind};
 
@@ -16,11 +16,13 @@ pub(crate) fn at(path: &str) -> Option<String> {
     let slug = path.strip_prefix(PAGES)?;
     let kind = ProblemKind::ALL.into_iter().find(|kind| kind.slug() == slug)?;
     let (when, what_to_do) = row(kind)?;
-    let (title, status, of) = (kind.title(), kind.status(), kind.type_of());
+    let title = kind.title();
+    let status = kind.status();
+    let of = kind.type_of();
     Some(format!("{title} ({status})\n{of}\n\nWhen: {when}.\n\nWhat to do: {what_to_do}.\n"))
 }
 
-/// When a problem occurs, and what to do then, as the document's table says.
+/// The cause of a problem and its remedy, from the document's table.
 fn row(kind: ProblemKind) -> Option<(String, String)> {
     let start = format!("| {} | `{}` | ", kind.status(), kind.slug());
     let rest = DOCUMENT.lines().find_map(|line| line.strip_prefix(&start))?;

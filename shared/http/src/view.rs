@@ -46,7 +46,8 @@ pub struct PaymentView {
     data: Option<Box<RawValue>>,
 }
 
-/// Why a payment is not due when its client asked for it, and by which calendar.
+/// The reason why a payment is not due at the time that its client asked for, and the calendar that
+/// decided.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MoveView {
@@ -59,7 +60,7 @@ struct MoveView {
 }
 
 impl MoveView {
-    fn of(details: &Details) -> Self {
+    fn new(details: &Details) -> Self {
         let Some(DateMove { reason, calendar }) = &details.moved else { return Self::default() };
         let calendar = calendar.as_ref();
         Self {
@@ -70,7 +71,8 @@ impl MoveView {
     }
 }
 
-/// The payments that a list left out, because what is stored of them cannot be read: a member of the list, and a metric.
+/// The payments that a list left out, because their items cannot be read: a member of the list, and
+/// a metric.
 #[derive(Debug, Default, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
 pub struct Unreadable {
@@ -87,7 +89,7 @@ impl Unreadable {
         self.payment_ids.extend(payment_id.map(|payment_id| payment_id.to_string()));
     }
 
-    /// Whether the list has everything.
+    /// Whether the list is complete.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -102,7 +104,7 @@ struct TrailView {
 
 impl PaymentView {
     /// Creates the view of a payment without its data.
-    pub fn of(head: &Head) -> Self {
+    pub fn new(head: &Head) -> Self {
         let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
             status: status.as_str(),
             at: at.to_string(),
@@ -138,11 +140,12 @@ impl PaymentView {
         format!("\"{}\"", self.version)
     }
 
-    /// Adds what only the details in force say about the date: the client's rule, and why the payment moved, and by which calendar.
+    /// Adds the fields of the date that only the details in force have: the client's rule, the
+    /// reason of the move, and its calendar.
     #[must_use]
     pub fn with_dates(self, details: &Details) -> Self {
         let date_rule = details.instruction.date_rule.map(DateRule::as_str);
-        Self { date_rule, moved: MoveView::of(details), ..self }
+        Self { date_rule, moved: MoveView::new(details), ..self }
     }
 
     /// Takes the data out.
@@ -160,7 +163,7 @@ impl PaymentView {
     }
 }
 
-/// What a payment was: its versions with content of their own, the first one first.
+/// The versions of a payment that have content of their own, the first one first.
 #[derive(Debug, Serialize)]
 pub struct VersionsView {
     versions: Vec<VersionView>,
@@ -194,7 +197,7 @@ impl VersionsView {
     ///
     /// # Errors
     /// [`Problem::internal`] if stored data is not JSON.
-    pub fn of(chain: &[Details], with_data: bool) -> Result<Self, Problem> {
+    pub fn new(chain: &[Details], with_data: bool) -> Result<Self, Problem> {
         let before = std::iter::once(None).chain(chain.iter().map(Some));
         let version = |(details, before): (&Details, Option<&Details>)| {
             let Instruction { payee, money, scheduled_for, date_rule, reference, data, .. } = &details.instruction;
@@ -211,7 +214,7 @@ impl VersionsView {
                 reference: reference.as_ref().map(ToString::to_string),
                 due_at: details.due_at.to_string(),
                 due_date: details.due_date.to_string(),
-                moved: MoveView::of(details),
+                moved: MoveView::new(details),
                 data: data.as_ref().filter(|_| with_data).map(raw).transpose()?,
             })
         };
@@ -249,7 +252,7 @@ impl<N: Serialize> Serialize for ByStatus<N> {
 
 impl CountsView {
     /// Creates the view of a date; a currency with a sum in any status gets one in each.
-    pub fn of(counts: &DayCounts) -> Self {
+    pub fn new(counts: &DayCounts) -> Self {
         let sums = counts.sums().map(|(currency, ..)| {
             (currency.to_string(), ByStatus(Status::ALL.map(|status| counts.sum(currency, status).to_string())))
         });
@@ -282,6 +285,6 @@ mod tests {
             r#""GBP":{"SCHEDULED":"0","PENDING":"99999999999999999999999999999999999999","PROCESSED":"0","FAILED":"0","#,
             r#""CANCELLED":"0"}}}"#,
         );
-        assert_eq!(serde_json::to_string(&CountsView::of(&counts)).unwrap(), want);
+        assert_eq!(serde_json::to_string(&CountsView::new(&counts)).unwrap(), want);
     }
 }

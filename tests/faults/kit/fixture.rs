@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use super::fault_injector::FaultInjector;
 use super::transaction_service;
 
-/// When every test begins: a Friday morning in winter, when London's clocks show UTC.
+/// The start of every test: a Friday morning in winter, when London's clocks show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";
 
 /// The system under test.
@@ -49,7 +49,7 @@ pub(crate) struct Fixture {
     pub(crate) functions: Functions,
     /// The same functions of a bank whose calendar has closed Saturdays since.
     pub(crate) redating: Functions,
-    /// What the functions work with, for handlers that tests write themselves.
+    /// The dependencies of the functions, for handlers that tests write themselves.
     pub(crate) dependencies: Dependencies,
     pub(crate) dispatching: tokio::sync::Mutex<StreamMapping>,
     pub(crate) aggregating: tokio::sync::Mutex<StreamMapping>,
@@ -59,7 +59,8 @@ pub(crate) struct Fixture {
     names: AtomicU64,
 }
 
-/// The request for the amendment at this place. Its payment's id follows from the key, so a client knows it before it is told.
+/// The request for the amendment at this place. Its payment's id depends on the key, so a client
+/// knows it before it is told.
 pub(crate) fn amendment_of(intent: &Intent, place: usize) -> Result<Ask> {
     let Amendment { key, seen, wanted, .. } = &intent.amendments[place];
     let id = PaymentId::derive(&intent.account.parse()?, &intent.key.parse()?).to_string();
@@ -73,13 +74,14 @@ impl Fixture {
     }
 
     pub(crate) async fn with_shards(shards: u16) -> Result<Self> {
-        Self::of(World::open().await?, shards).await
+        Self::new(World::open().await?, shards).await
     }
 
-    async fn of(world: World, shards: u16) -> Result<Self> {
+    async fn new(world: World, shards: u16) -> Result<Self> {
         let time = Time::at(MORNING.parse()?);
         let stream = world.stream().await?;
-        let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::of(Template::ours()?)?;
+        let Queues { requests, results, result_dead_letters, dispatch_failures, .. } =
+            Queues::from_template(Template::ours()?)?;
         let faults = FaultInjector::new(&world, &time, &requests)?;
         let metrics = Metrics::captured();
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
@@ -121,7 +123,7 @@ impl Fixture {
     }
 
     async fn functions_of(&self, task: usize, environment: &Environment) -> Result<Functions> {
-        let faults = self.faults.of_task(task);
+        let faults = self.faults.for_task(task);
         let (client, dependencies) = dependencies(&self.world, &faults, &self.time, &self.metrics).await;
         functions_with_roles(environment, &client, &dependencies)
     }
@@ -153,7 +155,7 @@ impl Fixture {
         Ok(intents)
     }
 
-    /// Creates payments and lets them fall due.
+    /// Creates payments, and passes the time until they are due.
     pub(crate) async fn due(&self, count: usize) -> Result<Vec<Intent>> {
         let intents = self.created(count).await?;
         self.time.pass(TimeDelta::seconds(61));
@@ -269,7 +271,8 @@ impl Fixture {
         Ok(())
     }
 
-    /// Sends what is pending, lets the transaction service answer all of it, and settles it.
+    /// Sends the pending payments, has the transaction service answer all requests, and settles the
+    /// results.
     pub(crate) async fn settle_pending(&self) -> Result<()> {
         self.dispatch_all().await?;
         self.serve(None)?;
@@ -287,7 +290,8 @@ impl Fixture {
         &self.world.environment.tables
     }
 
-    /// Lets the transaction service answer all requests: each once and in order, or some twice and in a random order.
+    /// Has the transaction service answer all requests: each once and in order, or some twice and
+    /// in a random order.
     pub(crate) fn serve(&self, random: Option<&mut Rng>) -> Result<()> {
         transaction_service::send_results(
             &transaction_service::read_requests(&self.requests, &self.time)?,
@@ -338,7 +342,8 @@ pub(crate) fn timeout_of(function: &str) -> Result<TimeDelta> {
     Ok(Template::ours()?.function(function)?.timeout)
 }
 
-/// What functions work with over the injector: the SDKs with their retries, but without their pauses.
+/// The dependencies of functions over the injector: the SDKs with their retries, but without their
+/// pauses.
 async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);

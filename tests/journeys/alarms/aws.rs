@@ -8,7 +8,7 @@ use payments_alarms::{Metric, Sample};
 use super::day::{Day, ids};
 use super::fault::Fault;
 
-/// How many minutes into the day a fault begins.
+/// The minute of the day in which a fault begins.
 const BEGINS: i64 = 11 * 60;
 
 /// A metric that has a value in each of some minutes, and the alarm that it sets off; none if it is too small for one.
@@ -30,20 +30,20 @@ fn without(alarm: &'static str, metric: Metric) -> Fault {
 }
 
 fn of_lambda(name: &str, function: &str) -> Metric {
-    Metric::of("AWS/Lambda", name, "FunctionName", function)
+    Metric::new("AWS/Lambda", name, "FunctionName", function)
 }
 
 fn of_mapping(name: &str, mapping: &str) -> Metric {
-    Metric::of("AWS/Lambda", name, "EventSourceMappingUUID", mapping)
+    Metric::new("AWS/Lambda", name, "EventSourceMappingUUID", mapping)
 }
 
 fn of_queue(name: &str, queue: &str) -> Metric {
-    Metric::of("AWS/SQS", name, "QueueName", queue)
+    Metric::new("AWS/SQS", name, "QueueName", queue)
 }
 
 /// A function's own metric.
 fn own(name: &str, function: &str) -> Metric {
-    Metric::of("ScheduledPayments", name, "Function", function)
+    Metric::new("ScheduledPayments", name, "Function", function)
 }
 
 /// All of them.
@@ -83,7 +83,7 @@ fn streams() -> Result<Vec<Row>> {
         ("CountsBehind", aggregator(), 1, 3_600_001),
         ("", aggregator(), 60, 3_600_000),
     ];
-    // What is not delivered to `publish`, its next tick does.
+    // The next tick of `publish` does what was not delivered to it.
     for mapping in ids()?.mappings().iter().filter(|it| !it.starts_with("Publish")) {
         rows.push(("RecordsFailing", of_mapping("FailedInvokeEventCount", mapping), 15, 1));
         if !mapping.starts_with("Settle") {
@@ -113,12 +113,12 @@ fn functions() -> Result<Vec<Row>> {
         rows.extend([(alarm, errors(package)?, 10, 2), ("", errors(package)?, 60, 1)]);
     }
     let bus = || own("BusSegmentsBehind", "PublishFunction");
-    let api = || Metric::of("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi");
+    let api = || Metric::new("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi");
     rows.extend([("BusBehind", bus(), 20, 1), ("", bus(), 5, 1_000), ("ApiErrors", api(), 10, 3), ("", api(), 1, 100)]);
     Ok(rows)
 }
 
-/// What should run and does not.
+/// Work that should run and does not.
 fn silence(day: &Day) -> Vec<Fault> {
     let recounts = of_lambda("Invocations", "RecountFunction");
     // The clocks go back: 25 hours from one night's recount to the next one's.

@@ -37,7 +37,8 @@ async fn all_faults_of_a_body_are_named_at_once() -> Result<()> {
             "/a~1b invalid-shape, /payeeAccountId invalid-payee, /amountMinor invalid-amount, \
              /currency invalid-currency, /scheduledFor invalid-date",
         ),
-        // What only a new payment may not have. Dates and sizes are looked at once all else is well-formed.
+        // Values that only a new payment may not have. Dates and sizes are checked once all else is
+        // well-formed.
         (
             order_with("2026-11-01", json!({ "amountMinor": MAX_AMOUNT_MINOR, "currency": "XAU", "data": large })),
             "/currency invalid-currency, /data payment-too-large, /scheduledFor date-passed",
@@ -168,7 +169,7 @@ async fn every_answer_names_its_request() -> Result<()> {
             if let Some(given) = given {
                 event.headers.insert("x-request-id", given.parse()?);
             }
-            let reply = Reply::of(world.functions().invoke(function, event).await)?;
+            let reply = Reply::from_response(world.functions().invoke(function, event).await)?;
             let want = given.filter(|_| is_kept).unwrap_or("gateway-1=");
             assert_eq!(reply.header("x-request-id"), Some(want), "{given:?}: {reply}");
             let in_problem = (reply.status >= 400).then_some(want);

@@ -33,7 +33,7 @@ pub(super) struct Offered {
 
 impl Offered {
     /// Reads the form of a preview.
-    fn of(text: &str) -> Result<Self> {
+    fn parse(text: &str) -> Result<Self> {
         let (_, form) = text.split_once("<form data-action=\"").with_context(|| format!("no form: {text}"))?;
         let (name, form) = form.split_once('"').context("no name")?;
         let inputs = form.split("<input type=\"hidden\" name=\"").skip(1);
@@ -69,7 +69,7 @@ pub(super) async fn preview(world: &World, name: &str, form: &str) -> Result<Str
 }
 
 pub(super) async fn offered(world: &World, name: &str, form: &str) -> Result<Offered> {
-    Offered::of(&preview(world, name, form).await?)
+    Offered::parse(&preview(world, name, form).await?)
 }
 
 /// The form that names payments.
@@ -136,12 +136,12 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     assert_eq!(shown.matches("<form").count(), 1);
     assert_eq!(status_of(&world, &ids[0]).await?, "SCHEDULED");
 
-    let offered = Offered::of(&shown)?;
+    let offered = Offered::parse(&shown)?;
     world.forget();
     let done = confirm(&world, "first", &offered).await?;
     let mut operations = world.recorder.take_operations();
     operations.retain(|operation| operation != "GetItem");
-    // What the preview left as it is is not even tried.
+    // The action does not even try the payments that the preview left out.
     assert_eq!(operations, ["PutItem", "UpdateItem", "PutItem"]);
     let [scheduled, ..] = &ids;
     let wanted = format!("{scheduled}: CANCELLED");
@@ -183,7 +183,7 @@ async fn what_changed_since_the_preview_is_said() -> Result<()> {
          {damaged}: not cancelled, it cannot be read; the function's log says why"
     );
     assert_eq!(audited(&only_entry(&world).await?), wanted);
-    // One that cannot be read hides none of the others, in a preview either.
+    // A payment that cannot be read hides no other payment, in a preview either.
     let shown = preview(&world, "cancel", &payments(&ids)).await?;
     assert!(shown.contains("it cannot be read"), "{shown}");
     Ok(())
@@ -193,9 +193,9 @@ async fn what_changed_since_the_preview_is_said() -> Result<()> {
 async fn a_payment_can_be_cancelled_from_its_view() -> Result<()> {
     let world = World::open().await?;
     let [scheduled, cancelled, ..] = mixed(&world).await?;
-    let start = Offered::of(&page(&world, &format!("payment?id={scheduled}")).await?)?;
+    let start = Offered::parse(&page(&world, &format!("payment?id={scheduled}")).await?)?;
     let shown = world.answered(start.ask(), 200).await?;
-    confirm(&world, "do", &Offered::of(&shown.text)?).await?;
+    confirm(&world, "do", &Offered::parse(&shown.text)?).await?;
     assert_eq!(status_of(&world, &scheduled).await?, "CANCELLED");
     for id in [scheduled, cancelled] {
         let view = page(&world, &format!("payment?id={id}")).await?;
@@ -255,7 +255,7 @@ async fn an_intent_without_an_outcome_is_shown_as_unknown() -> Result<()> {
     first_try(&world, NO_OUTCOME, &offered).await?.0.with_status(503)?;
     let view = page(&world, "audit").await?;
     assert!(view.contains("Unknown: it may have happened") && view.contains(&id), "{view}");
-    // Too late to go on: a repeat shows what is known, and does nothing.
+    // The action is too late to continue: a repeat shows what is known, and does nothing.
     world.set_clock("2026-11-20T09:15:01Z")?;
     world.forget();
     let late = confirm(&world, "second", &offered).await?;
@@ -297,7 +297,9 @@ async fn every_field_is_bounded_and_checked() -> Result<()> {
     let posted = |body: &Value| Ask::post("/console/actions/cancel").json(body);
     world.answered(posted(&one), 200).await?;
     world.answered(preview_of("cancel", &payments(&many[..100])), 200).await?;
-    let (all, spaces, long) = (payments(&many), "+".repeat(8_001), "a".repeat(16 * 1024));
+    let all = payments(&many);
+    let spaces = "+".repeat(8_001);
+    let long = "a".repeat(16 * 1024);
     let form = |form: &str| action("cancel", &form.replace("ID", &id));
     for (ask, status) in [
         (form("payments=ID"), 400),

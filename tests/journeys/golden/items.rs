@@ -1,4 +1,4 @@
-//! Golden items of all tables: what parts of a bank's day write, and what is read of it, written again.
+//! Golden items of all tables: parts of a bank's day write them, and the code reads them and writes them again.
 
 use payments_store::ItemKind;
 use payments_tests::prelude::*;
@@ -14,14 +14,16 @@ const TABLES: [&str; 3] = ["payments", "payment-history", "payments-log"];
 
 /// The items of a world, with their kinds and tables, in the order of their keys.
 async fn items(world: &World) -> Result<Vec<(ItemKind, &'static str, Item)>> {
-    let (client, tables, mut all) = (world.client().await, &world.environment.tables, Vec::new());
+    let client = world.client().await;
+    let tables = &world.environment.tables;
+    let mut all = Vec::new();
     for (table, name) in TABLES.into_iter().zip([&tables.payments, &tables.history, &tables.log]) {
         let scan = client.scan().table_name(name).into_paginator().items().send();
         let mut items: Vec<Item> = scan.collect::<Result<_, _>>().await?;
         items.sort_by_key(|item| ["pk", "sk"].map(|name| item[name].as_s().cloned().unwrap_or_default()));
         for item in items {
             let [partition, sort] = ["pk", "sk"].map(|name| item[name].as_s().cloned().unwrap_or_default());
-            let kind = ItemKind::of_key(&partition, &sort);
+            let kind = ItemKind::from_key(&partition, &sort);
             all.push((kind.with_context(|| format!("{partition} / {sort} is of no kind"))?, table, item));
         }
     }
@@ -35,7 +37,7 @@ async fn add(goldens: &mut Goldens, part: &str, world: &World) -> Result<()> {
     Ok(())
 }
 
-/// What each part writes.
+/// The items that each part writes.
 pub(super) async fn written() -> Result<Goldens> {
     let mut goldens = Goldens::new();
     for part in PARTS {
@@ -44,14 +46,14 @@ pub(super) async fn written() -> Result<Goldens> {
             "log" => log::written().await?,
             "restored" => log::written_after_restore().await?,
             "bank" => bank::written().await?,
-            _ => bail!("{part} is no part"),
+            _ => bail!("{part} is not a part"),
         };
         add(&mut goldens, part, &world).await?;
     }
     Ok(goldens)
 }
 
-/// What is read of the golden items, written again.
+/// The golden items, read and written again.
 pub(super) async fn again() -> Result<Goldens> {
     let mut goldens = Goldens::new();
     for part in PARTS {
@@ -69,7 +71,7 @@ pub(super) async fn again() -> Result<Goldens> {
             "log" => log::again(&from, &to).await?,
             "restored" => log::again_after_restore(&from, &to).await?,
             "bank" => bank::again(&from, &to).await?,
-            _ => bail!("{part} is no part"),
+            _ => bail!("{part} is not a part"),
         }
         add(&mut goldens, part, &to).await?;
     }

@@ -1,4 +1,4 @@
-//! Drift: what it is, what only looks like it, and what is stored of it.
+//! Drift: real drift, the appearance of drift, and the findings that are stored.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,7 +69,7 @@ async fn altered_counters_are_drift_and_the_first_finding_is_kept() -> Result<()
 #[tokio::test]
 async fn an_uncounted_record_is_drift() -> Result<()> {
     let world = a_counted_day().await?;
-    let mut counting = Counting::of(&world).await?;
+    let mut counting = Counting::start(&world).await?;
     counting.count(world.functions()).await?;
     for (key, skipped) in [("one", true), ("two", false)] {
         put(&world, key, NIGHT).await?;
@@ -102,7 +102,7 @@ async fn an_unparsed_change_is_drift_even_if_the_numbers_agree() -> Result<()> {
     Ok(())
 }
 
-/// What can happen to a date between its first and second look.
+/// An event of a date between its first and second look.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     TheStreamIsCounted,

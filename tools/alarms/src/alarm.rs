@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::expression::{Expression, Series};
 use crate::metric::text;
 
-/// How a data point is compared with the threshold. If the comparison is true, the data point is breaching.
+/// The comparison of a data point with the threshold. If the comparison is true, the data point is
+/// breaching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `>`
@@ -20,7 +21,7 @@ pub enum Comparison {
     LessOrEqual,
 }
 
-/// What a missing data point counts as.
+/// The meaning of a missing data point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreatMissingData {
     /// Missing: without any data point the state is `INSUFFICIENT_DATA`.
@@ -47,7 +48,7 @@ pub struct Alarm {
     pub(crate) treat_missing_data: TreatMissingData,
 }
 
-/// The properties that this crate knows. Those of actions and texts do not change the state.
+/// The properties that this crate knows. Properties of actions and texts do not change the state.
 const KNOWN: [&str; 15] = [
     "AlarmActions",
     "AlarmDescription",
@@ -76,7 +77,7 @@ impl Alarm {
         for (name, resource) in template["Resources"].as_object().context("a template has resources")? {
             match resource["Type"].as_str() {
                 Some("AWS::CloudWatch::Alarm") => {
-                    alarms.push(Self::of(name, &resource["Properties"]).with_context(|| name.clone())?);
+                    alarms.push(Self::parse(name, &resource["Properties"]).with_context(|| name.clone())?);
                 }
                 Some(other @ ("AWS::CloudWatch::CompositeAlarm" | "AWS::CloudWatch::AnomalyDetector")) => {
                     bail!("{name}: {other} is not supported");
@@ -87,11 +88,11 @@ impl Alarm {
         Ok(alarms)
     }
 
-    fn of(name: &str, properties: &Value) -> Result<Self> {
+    fn parse(name: &str, properties: &Value) -> Result<Self> {
         let fields = properties.as_object().context("an alarm has properties")?;
         let unknown = fields.keys().find(|field| !KNOWN.contains(&field.as_str()));
         ensure!(unknown.is_none(), "what does {unknown:?} mean?");
-        let (expression, period) = Expression::of(properties)?;
+        let (expression, period) = Expression::parse(properties)?;
         let number = |name: &str| properties[name].as_u64().and_then(|number| usize::try_from(number).ok());
         let evaluation_periods = number("EvaluationPeriods").context("no EvaluationPeriods")?;
         let datapoints_to_alarm = match &properties["DatapointsToAlarm"] {
@@ -120,8 +121,9 @@ impl Alarm {
         self.expression.series()
     }
 
-    /// What a missing data point counts as. Alarms on DynamoDB's metrics ignore them, whatever the template says. (Another
-    /// page of the guide says that a template can override it. The evaluation takes the worse.)
+    /// Returns the meaning of a missing data point. Alarms on DynamoDB's metrics ignore them,
+    /// whatever the template says. (Another page of the guide says that a template can override it.
+    /// The evaluation takes the worse.)
     pub fn treat_missing_data(&self) -> TreatMissingData {
         let is_of_dynamodb = |series: &Series| series.metric.namespace == "AWS/DynamoDB";
         let ignores = self.series().iter().any(is_of_dynamodb);

@@ -1,4 +1,4 @@
-//! What an alarm compares: one statistic of a metric, or a sum of several.
+//! The statistic that an alarm compares: of one metric, or a sum of several.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ const MAX_METRICS: usize = 10;
 /// A statistic of the samples in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {
-    /// How many there are.
+    /// The number of samples.
     SampleCount,
-    /// Their sum.
+    /// The sum of the samples.
     Sum,
-    /// The smallest.
+    /// The smallest sample.
     Minimum,
-    /// The largest.
+    /// The largest sample.
     Maximum,
 }
 
@@ -36,7 +36,7 @@ pub struct Series {
 /// The data points that an alarm compares with its threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expression {
-    /// Those of one series.
+    /// The data points of one series.
     One(Series),
     /// `SUM(METRICS())`: the sum of the series that have a data point.
     Sum(Vec<Series>),
@@ -76,12 +76,14 @@ impl Expression {
     }
 
     /// Reads the properties of an alarm. Returns the expression with its period.
-    pub(crate) fn of(properties: &Value) -> Result<(Self, TimeDelta)> {
+    pub(crate) fn parse(properties: &Value) -> Result<(Self, TimeDelta)> {
         let Some(queries) = properties["Metrics"].as_array() else {
             let series = Series { metric: metric_of(properties)?, statistic: statistic_of(&properties["Statistic"])? };
             return Ok((Self::One(series), period_of(properties)?));
         };
-        let (mut expression, mut series, mut periods) = (None, Vec::new(), Vec::new());
+        let mut expression = None;
+        let mut series = Vec::new();
+        let mut periods = Vec::new();
         for query in queries {
             let stat = &query["MetricStat"];
             if stat.is_null() {
@@ -166,7 +168,7 @@ mod tests {
             };
             let sum = json!({ "Id": "errors", "Expression": "SUM(METRICS())" });
             let metrics: Vec<Value> = std::iter::once(sum).chain((0..count).map(metric)).collect();
-            Expression::of(&json!({ "Metrics": metrics }))
+            Expression::parse(&json!({ "Metrics": metrics }))
         };
         assert!(of(10).is_ok());
         let refused = of(11).map_err(|error| error.to_string());

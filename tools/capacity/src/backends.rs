@@ -1,4 +1,4 @@
-//! What each write of a payment costs, and whom: measured on an engine behind the throttle.
+//! The cost of each write of a payment, by table and index: measured on an engine behind the throttle.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,18 +24,18 @@ use crate::stacks::NEW;
 /// The payments of the feed.
 pub(crate) const PAYMENTS: u32 = 1_000_000;
 
-/// What a partition of DynamoDB accepts.
+/// The limits of a partition of DynamoDB.
 const LIMITS: Limits = Limits { writes: 1_000, reads: Some(3_000), is_exact: true };
 
 /// The payments of this project's design, and where its keys are: by the hash of a seed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
-    /// What the data looks like. The payments are as large as permitted.
+    /// The kind of the data. The payments are as large as permitted.
     pub(crate) kind: DataKind,
 }
 
-/// What nothing compresses.
+/// The scenario of incompressible data.
 pub(crate) const OURS: Scenario = Scenario { seed: 0, kind: DataKind::Incompressible };
 
 /// The shards of the tables that are measured.
@@ -150,7 +150,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    fn of(charge: Charge, payment: &Payment, shards: ShardCount) -> Result<Self> {
+    fn measure(charge: Charge, payment: &Payment, shards: ShardCount) -> Result<Self> {
         let Charge { place, key, units, is_write } = charge;
         let details = &payment.details;
         let key = if key.contains(&details.payment_id.to_string()) {
@@ -207,7 +207,7 @@ fn measure_all(scenario: &Scenario, writes: &[Write]) -> Result<Vec<Vec<Cost>>> 
         let payment = payment_of(n, *data)?;
         let cost = |&write| -> Result<Vec<Cost>> {
             runtime.block_on(tables.read_and_write(&payment, write))?;
-            throttle.take_charges().into_iter().map(|charge| Cost::of(charge, &payment, shards)).collect()
+            throttle.take_charges().into_iter().map(|charge| Cost::measure(charge, &payment, shards)).collect()
         };
         let costs = writes.iter().map(cost).collect::<Result<Vec<_>>>()?;
         let first = measured.get_or_insert_with(|| costs.clone());

@@ -117,7 +117,7 @@ impl Tables {
             (_, Write::Pending) => {
                 let head = Head::scheduled(details);
                 let step = head.transition(&Event::Sweep, PENDING.parse()?, actor())?;
-                matches!(store.transition(&key, DueSort::of(&head), &step).await?, Moved::Done(_))
+                matches!(store.transition(&key, DueSort::from_head(&head), &step).await?, Moved::Done(_))
             }
             (_, Write::Redriven) => store.redrive(&key, 1, 2).await?,
             (_, Write::Decided | Write::DecidedAgain) => {

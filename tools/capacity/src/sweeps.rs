@@ -3,7 +3,7 @@
 
 use crate::creates::{any, minus};
 
-/// How long an invocation of the report works.
+/// The seconds of an invocation of the report.
 pub(crate) const REPORT_SECONDS: u64 = 829;
 
 /// The seconds without progress after which a run gives a shard up: six calls of three tries within about 1.5 s, and the
@@ -16,22 +16,22 @@ pub(crate) struct Runs {
     /// The seconds from one tick to the next, and the second of the first.
     pub(crate) every: u64,
     pub(crate) first: u64,
-    /// How long a run works.
+    /// The seconds of a run.
     pub(crate) seconds: u64,
     /// The most writes of a shard in a second, in thousandths.
     pub(crate) pace: i64,
-    /// What waits, in thousandths, by shard.
+    /// The waiting work, in thousandths, by shard.
     pub(crate) waiting: Vec<i64>,
     /// The shards that this run works on, with how many seconds they made no progress.
     working: Vec<Option<u32>>,
     ends: u64,
-    /// How often a run gave up a shard.
+    /// The number of times that a run gave up a shard.
     pub(crate) given_up: u64,
 }
 
 impl Runs {
     /// Creates work for which nothing waits.
-    pub(crate) fn of(every: u64, first: u64, seconds: u64, pace: i64, shards: usize) -> Self {
+    pub(crate) fn new(every: u64, first: u64, seconds: u64, pace: i64, shards: usize) -> Self {
         let (waiting, working) = (vec![0; shards], vec![None; shards]);
         Self { every, first, seconds, pace: pace * 1_000, waiting, working, ends: 0, given_up: 0 }
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_run_keeps_its_pace_ends_at_its_deadline_and_gives_up_a_shard_that_only_throttles() {
-        let mut runs = Runs::of(300, 10, 234, 20, 2);
+        let mut runs = Runs::new(300, 10, 234, 20, 2);
         runs.waiting = vec![10_000_000, 30_000];
         let mut wanted_at = Vec::new();
         for second in 0..600 {

@@ -23,7 +23,7 @@ use crate::workload::{RequestKind, Task, Workload};
 /// The time between two changes of the progress bars.
 const REFRESH: Duration = Duration::from_millis(500);
 
-/// How many transaction ids are kept for look-ups.
+/// The number of transaction ids that are kept for look-ups.
 const KEPT: usize = 256;
 
 /// The number of shards.
@@ -68,8 +68,8 @@ impl Load {
     /// Creates a load that starts now.
     pub(crate) fn new(settings: &Settings, orders: Orders, client: Client, due: BusinessDate) -> Result<Self> {
         Ok(Self {
-            workloads: Workload::of(settings)?,
-            throughput: Throughput::of(settings.payments),
+            workloads: Workload::parse(settings)?,
+            throughput: Throughput::new(settings.payments),
             tally: Tally::default(),
             orders,
             client,

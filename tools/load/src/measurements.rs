@@ -64,7 +64,8 @@ pub(crate) struct Throughput {
     marks: Mutex<Marks>,
 }
 
-/// How many payments had a reply by when, after the first tenth, before the last tenth, and so far.
+/// The numbers of payments with a reply, and their times: after the first tenth, before the last
+/// tenth, and so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     first_tenth: Option<Mark>,
@@ -79,7 +80,7 @@ pub(crate) struct Mark {
 }
 
 impl Throughput {
-    pub(crate) fn of(expected: u64) -> Self {
+    pub(crate) fn new(expected: u64) -> Self {
         Self { start: Instant::now(), expected, marks: Mutex::default() }
     }
 

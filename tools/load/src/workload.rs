@@ -73,7 +73,7 @@ pub(crate) struct Workload {
     pub(crate) latency: Latency,
     /// The numbers of its payments: from, and up to.
     payments: (u64, u64),
-    /// How many of them one request creates.
+    /// The number of payments that one request creates.
     batch: u64,
     /// The time between two requests, in nanoseconds.
     period: Option<u64>,
@@ -86,13 +86,13 @@ pub(crate) struct Task {
     pub(crate) number: u64,
     /// The numbers of its payments: from, and up to.
     pub(crate) payments: (u64, u64),
-    /// When it is due, after the start. Without a rate there is no such time.
+    /// The due time of the request, after the start. Without a rate there is none.
     due: Option<Duration>,
 }
 
 impl Workload {
     /// Returns the workloads of a load.
-    pub(crate) fn of(settings: &Settings) -> Result<Vec<Self>> {
+    pub(crate) fn parse(settings: &Settings) -> Result<Vec<Self>> {
         let Settings { payments, single, rate, mixed, .. } = *settings;
         let (batch, concurrency) = (settings.batch(), settings.concurrency());
         let feed = if single { RequestKind::Create } else { RequestKind::Feed };
@@ -143,9 +143,9 @@ mod tests {
     use super::*;
 
     fn workloads(change: impl FnOnce(&mut Settings)) -> Vec<Workload> {
-        let mut settings = Settings::of(1_030, "Europe/London".parse().unwrap());
+        let mut settings = Settings::new(1_030, "Europe/London".parse().unwrap());
         change(&mut settings);
-        Workload::of(&settings).unwrap()
+        Workload::parse(&settings).unwrap()
     }
 
     fn payments(workload: &Workload) -> Vec<(u64, u64)> {

@@ -44,7 +44,7 @@ async fn pages_ascending(world: World) -> Result<()> {
     equal(all(&world, "rs-pages", filter.clone()).await?, [])?;
     let created = five(&world, "rs-pages").await?;
     equal(all(&world, "rs-pages", filter.clone()).await?, &*created)?;
-    // It is a stream, too.
+    // The list is a stream, too.
     let streamed: Vec<_> = world.bank.list("rs-pages", &filter)?.try_collect().await?;
     equal(streamed, created)
 }
@@ -159,7 +159,7 @@ async fn unreadable(_: World) -> Result<()> {
     let gone = json!({"count": 2, "paymentIds": [PAYMENT_ID]});
     let first = planned(200, &json!({"payments": [], "nextCursor": "abc", "unreadable": gone}));
     let last = planned(200, &json!({"payments": [payment()], "nextCursor": null}));
-    let fake = Fake::of([first, last]).await?;
+    let fake = Fake::new([first, last]).await?;
     let filter = AccountFilter { status: vec![Status::Scheduled], ..AccountFilter::default() };
     let mut pages = fake.bank.list("acc-1", &filter)?;
     equal(pages.all().await?.len(), 1)?;

@@ -25,7 +25,7 @@ struct ReportName(String);
 impl FromStr for ReportName {
     type Err = &'static str;
 
-    /// Nothing else in the storage gets a link, such as the journal.
+    /// Other files of the storage, such as the journal, get no link.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_instant = |text: &str| {
             let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
@@ -53,7 +53,7 @@ impl fmt::Display for ReportName {
 
 impl ReportName {
     /// The report to which a file belongs.
-    fn of(path: &str) -> Option<Self> {
+    fn parse(path: &str) -> Option<Self> {
         let name = path.strip_prefix("reports/")?;
         ENDINGS.iter().find_map(|ending| name.strip_suffix(ending))?.parse().ok()
     }
@@ -85,7 +85,8 @@ impl Console {
         let files = self.operations.reports(&format!("reports/{place}"), LISTED).await?;
         let is_cut = files.len() == LISTED;
         let mut reports: Vec<(ReportName, u64)> = files.iter().filter_map(settlements).collect();
-        // Its summary may be missing here, so the next list begins with it.
+        // The summary of the last report may be missing here, so the next list begins with this
+        // report.
         let next = if is_cut { reports.pop() } else { None };
         Ok(html! {
             (heading("Reports"))
@@ -144,7 +145,7 @@ fn kind(path: &str) -> &'static str {
 
 /// The report of a file with settlements, and its size.
 fn settlements(file: &ReportFile) -> Option<(ReportName, u64)> {
-    let name = ReportName::of(&file.path)?;
+    let name = ReportName::parse(&file.path)?;
     (file.path == name.path(ENDINGS[0])).then_some((name, file.bytes))
 }
 
@@ -190,7 +191,7 @@ mod tests {
             ("reports/<script>--<script>-run-000042.csv.gz", None),
             ("", None),
         ] {
-            assert_eq!(ReportName::of(path).map(|name| name.0).as_deref(), want, "{path}");
+            assert_eq!(ReportName::parse(path).map(|name| name.0).as_deref(), want, "{path}");
         }
     }
 }

@@ -18,8 +18,8 @@ impl Tls {
     /// Trusts the machine's certificates.
     ///
     /// # Errors
-    /// When these cannot be read.
-    pub(super) fn of_machine() -> io::Result<Self> {
+    /// The machine's certificates cannot be read.
+    pub(super) fn with_system_roots() -> io::Result<Self> {
         Ok(Self::new(config()?.with_native_roots()?.with_no_client_auth()))
     }
 

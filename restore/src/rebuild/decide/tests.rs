@@ -85,7 +85,9 @@ fn decided_at(
 #[test]
 fn what_contradicts_is_listed_and_not_touched() {
     let cancelled = head(&[Event::Cancel]);
-    let (pending, one, other) = (head(&[Event::Sweep]), head(&processed("TX-1")), head(&processed("TX-2")));
+    let pending = head(&[Event::Sweep]);
+    let one = head(&processed("TX-1"));
+    let other = head(&processed("TX-2"));
     let failed = head(&[Event::Sweep, Event::Settle(Settlement::Failed(Failure::new(Some("AM04"), "no")))]);
     let scheduled = head(&[]);
     let settled = known(&[(2, "PENDING", None), (3, "PROCESSED", Some("TX-1"))], None);
@@ -118,7 +120,9 @@ fn what_contradicts_is_listed_and_not_touched() {
 
 #[test]
 fn what_is_clear_is_done() {
-    let (scheduled, pending, one) = (head(&[]), head(&[Event::Sweep]), head(&processed("TX-1")));
+    let scheduled = head(&[]);
+    let pending = head(&[Event::Sweep]);
+    let one = head(&processed("TX-1"));
     let in_hot = one.in_hot_table(None).unwrap();
     let settled = known(&[(2, "PENDING", None), (3, "PROCESSED", Some("TX-1"))], None);
     let nothing = known(&[], None);

@@ -90,7 +90,7 @@ impl fmt::Display for BusinessZone {
 }
 
 impl BusinessZone {
-    /// What the bank's clocks show at `instant`.
+    /// The bank's local time at `instant`.
     #[must_use]
     pub fn local(self, instant: UtcSecond) -> NaiveDateTime {
         let instant = instant.as_chrono();
@@ -128,7 +128,7 @@ impl BusinessZone {
     /// The instant of a wall-clock time on a date: the first one if it comes twice, and the end of the day if clocks skip it.
     pub(crate) fn instant_of(self, date: BusinessDate, time: NaiveTime) -> UtcSecond {
         let instant = match self.first(date.0.and_time(time)) {
-            Some(First::At(instant)) => UtcSecond::of(instant).ok(),
+            Some(First::At(instant)) => UtcSecond::new(instant).ok(),
             Some(First::Skipped(_)) | None => None,
         };
         instant.unwrap_or_else(|| self.end_of(date))
@@ -136,7 +136,7 @@ impl BusinessZone {
 
     fn first_instant(self, date: NaiveDate) -> UtcSecond {
         let start = self.first(date.and_time(NaiveTime::MIN));
-        let start = start.and_then(|(First::At(start) | First::Skipped(start))| UtcSecond::of(start).ok());
+        let start = start.and_then(|(First::At(start) | First::Skipped(start))| UtcSecond::new(start).ok());
         start.unwrap_or(UtcSecond::MAX)
     }
 
@@ -148,7 +148,7 @@ impl BusinessZone {
         let zone = self.0.offsets.as_ref();
         let found = tz::DateTime::find(local.year(), month, day, hour, minute, small(local.second())?, 0, zone).ok()?;
         let instant = |found: tz::DateTime| DateTime::from_timestamp(found.unix_time(), 0);
-        // They are in the order of time.
+        // The candidates are in the order of time.
         match *found.into_inner().first()? {
             FoundDateTimeKind::Normal(found) => instant(found).map(First::At),
             FoundDateTimeKind::Skipped { after_transition, .. } => instant(after_transition).map(First::Skipped),
@@ -172,7 +172,7 @@ mod tests {
             ("America/Havana", "2026-11-01", "2026-11-01T04:00:00Z"),
             // Clocks go back from 24:00 to 23:00: the evening comes twice, midnight once.
             ("Asia/Beirut", "2026-10-25", "2026-10-24T22:00:00Z"),
-            // A day that does not exist at all begins where the next one does.
+            // A day that does not exist begins where the next one does.
             ("Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00Z"),
             // Laws of 2026.
             ("Africa/Casablanca", "2026-11-27", "2026-11-27T00:00:00Z"),

@@ -19,7 +19,7 @@ crate::kinds! {
         Amended = "payment.amended",
         /// A payment's version does not follow the one before.
         Irregular = "payment.irregular",
-        /// A restore took versions of a payment back.
+        /// A restore set a payment back to an earlier version.
         PaymentRestored = "payment.restored",
         /// Events may be missing.
         Gap = "log.gap",
@@ -31,7 +31,7 @@ crate::kinds! {
 impl EventKind {
     /// The kind of the events of payments that get a status.
     #[must_use]
-    pub const fn of_status(status: Status) -> Self {
+    pub const fn from_status(status: Status) -> Self {
         match status {
             Status::Scheduled => Self::Scheduled,
             Status::Pending => Self::Pending,

@@ -142,7 +142,10 @@ proptest::proptest! {
             visibility_timeout: TimeDelta::seconds(7),
             redrive_policy: Some(policy),
         });
-        let (mut now, mut sent, mut deleted, mut handles) = (0, 0_usize, 0_usize, Vec::new());
+        let mut now = 0;
+        let mut sent = 0_usize;
+        let mut deleted = 0_usize;
+        let mut handles = Vec::new();
         for (what, index, seconds) in steps {
             now += seconds;
             match what {
@@ -165,7 +168,7 @@ fn a_sample_leaves_messages_where_they_are() {
     let first = queue.sample(at(1));
     assert_eq!((first.len(), first[0].receive_count, first[0].sent_at), (10, 1, at(0)));
     assert_eq!(queue.counts(at(1)), counts(12, 0));
-    // Those that nobody looked at come first.
+    // Messages that were not sampled come first.
     assert_eq!(bodies(&queue.sample(at(1)))[..2], ["10", "11"]);
     assert_eq!(queue.receive(10, at(1)).len(), 10);
 }

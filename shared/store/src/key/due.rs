@@ -15,15 +15,15 @@ pub struct DueSort {
     pub status: Status,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
-    /// When it falls due, which its head's slot does not say.
+    /// The due time, which its head's slot does not say.
     pub due_at: UtcSecond,
-    /// Which payment.
+    /// The payment's id.
     pub payment_id: PaymentId,
 }
 
 impl DueSort {
     /// The due key of a head.
-    pub fn of(head: &Head) -> Self {
+    pub fn from_head(head: &Head) -> Self {
         let Head { due_date, due_at, payment_id, .. } = *head;
         Self { status: head.state.status(), due_date, due_at, payment_id }
     }

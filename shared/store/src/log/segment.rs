@@ -1,4 +1,4 @@
-//! A segment: the events of one commit, one line each, compressed where that is smaller.
+//! A segment: the events of one commit, one line each, compressed if that is smaller.
 //!
 //! | `codec` | `text` | `frame` | `bytes` | |
 //! |---|---|---|---|---|
@@ -19,8 +19,8 @@ use crate::schema::EXPIRES_AT;
 /// compressed.
 pub const MAX_SEGMENT_BYTES: usize = 390 * 1024;
 
-/// After what time a segment expires, so that DynamoDB deletes it within days. One day more: the clocks of writers and readers
-/// differ.
+/// Time after which a segment expires, so that DynamoDB deletes it within days. One day more,
+/// because the clocks of writers and readers differ.
 const EXPIRES_AFTER: TimeDelta = TimeDelta::days(37);
 
 /// The level of compression. Events differ in digits, and repeat long texts: level 1 looks for long repetitions only. Its frames are an eighth
@@ -48,7 +48,7 @@ pub fn segment_of(epoch: Epoch, place: u64, events: &[String], now: UtcSecond) -
         (AT.to_owned(), AttributeValue::S(now.to_string())),
         (EXPIRES_AT.to_owned(), number(expires.timestamp())),
     ]);
-    item.extend(match frame::of(&text, LEVEL).filter(|frame| frame.len() < text.len()) {
+    item.extend(match frame::compressed(&text, LEVEL).filter(|frame| frame.len() < text.len()) {
         Some(frame) => vec![
             (CODEC.to_owned(), AttributeValue::S(ZSTD.to_owned())),
             (BYTES.to_owned(), number(text.len())),

@@ -6,7 +6,7 @@
 //! | JSON | | | | the text as it came |
 //! | | `zstd` | a zstd frame with a checksum | the length of the text | compressed |
 //!
-//! A later codec is another word. What was written is decoded for ever.
+//! A later codec has another name. Stored data is decoded for ever.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -41,7 +41,7 @@ pub fn compress(item: &mut Item) {
     let bytes = text.len().to_string();
     let beside = CODEC.len() + ZSTD.len() + FRAME.len() + DATA_BYTES.len() + number_bytes(&bytes);
     let Some(most) = (DATA.len() + text.len()).checked_sub(beside + 1) else { return };
-    let Some(frame) = frame::of(text, LEVEL).filter(|frame| frame.len() <= most) else { return };
+    let Some(frame) = frame::compressed(text, LEVEL).filter(|frame| frame.len() <= most) else { return };
     item.remove(DATA);
     item.insert(CODEC.to_owned(), AttributeValue::S(ZSTD.to_owned()));
     item.insert(FRAME.to_owned(), AttributeValue::B(Blob::new(frame)));

@@ -69,7 +69,8 @@ impl Marked {
         Ok(all)
     }
 
-    /// Gives each item that has none of them the attributes of a later version, and each entry of a trail, too.
+    /// Gives the attributes of a later version to each item without such attributes, and to each
+    /// entry of a trail.
     async fn mark(&mut self, bank: &Bank) -> Result<()> {
         for (place, mut item) in Self::all(bank).await? {
             if later().keys().any(|name| item.contains_key(name)) {
@@ -86,14 +87,16 @@ impl Marked {
         Ok(())
     }
 
-    /// Forgets what a loss took away: what the copies of the hot table do not have, and the head of a payment that no table has.
+    /// Forgets the lost items: those that the copies of the hot table do not have, and the head of
+    /// a payment that no table has.
     fn lose(&mut self, bank: &Bank, head: &str) {
         let is_in = |item: &Item, (pk, sk): (&str, &str)| item["pk"] == text(pk) && item["sk"] == text(sk);
         let has = |key: (&str, &str)| bank.at_t.hot.iter().any(|item| is_in(item, key) && lacks(item, 0).is_none());
         let is_lost = |(table, pk, sk): &Place| {
-            let is_there = match ItemKind::of_key(pk, sk) {
+            let is_there = match ItemKind::from_key(pk, sk) {
                 Some(ItemKind::Head) => !sk.ends_with(head),
-                // A restore deletes what was said of a stream and of counters that are no more.
+                // A restore deletes the findings and checkpoints of a stream and of counters that
+                // no longer exist.
                 Some(ItemKind::Checkpoint | ItemKind::Finding) => false,
                 _ => has((pk, sk)),
             };
@@ -105,9 +108,11 @@ impl Marked {
     /// Every item that was marked has the attributes, where it still is and where it was copied to. Returns the kinds of those that changed
     /// since.
     async fn check(&self, bank: &Bank) -> Result<BTreeSet<ItemKind>> {
-        let (tables, all, mut changed) = (&bank.environment.tables, Self::all(bank).await?, BTreeSet::new());
+        let tables = &bank.environment.tables;
+        let all = Self::all(bank).await?;
+        let mut changed = BTreeSet::new();
         for ((table, pk, sk), marked) in &self.0 {
-            let kind = ItemKind::of_key(pk, sk).with_context(|| format!("{pk} / {sk} is of no kind"))?;
+            let kind = ItemKind::from_key(pk, sk).with_context(|| format!("{pk} / {sk} is of no kind"))?;
             let is_hot_head = *table == tables.payments && kind == ItemKind::Head;
             let copy = is_hot_head.then(|| all.get(&(tables.history.clone(), pk.clone(), sk.clone()))).flatten();
             let here = all.get(&(table.clone(), pk.clone(), sk.clone()));
@@ -122,7 +127,8 @@ impl Marked {
     }
 }
 
-/// What nobody does on an ordinary day, once before and once after everything was marked: endpoints and the audit trail.
+/// Changes that are rare, made once before and once after everything was marked: endpoints and the
+/// audit trail.
 async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let (store, now) = (bank.store().await, bank.now());
     let id: EndpointId = "erp".parse()?;
@@ -156,7 +162,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     Ok(())
 }
 
-/// Somebody changes a counter by hand, and a recount finds it, instead of what it may have found before.
+/// Somebody changes a counter by hand, and a recount finds it, in place of its earlier finding.
 async fn find(bank: &Bank) -> Result<()> {
     let counter = key("COUNTS#0", "2026-10-01");
     bank.update(&counter, "ADD PENDING :one, moves :one", &[(":one", number(1))]).await?;

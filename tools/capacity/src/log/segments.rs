@@ -1,4 +1,4 @@
-//! What the log's segments cost: real events, cut by the aggregator's fold and encoded by the store.
+//! The cost of the log's segments: real events, cut by the aggregator's fold and encoded by the store.
 
 use std::collections::HashMap;
 
@@ -30,10 +30,10 @@ const REASONS: [(&str, &str); 6] = [
     ("MS03", "reason not specified by the agent"),
 ];
 
-/// What happens to the payments of a batch.
+/// The changes of the payments of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// They are created.
+    /// All are created.
     Created,
     /// A third each is created, sent, and settled.
     Mixed,
@@ -41,7 +41,8 @@ pub(crate) enum Kind {
     Feeds,
     /// Nine of ten are processed, and one fails.
     Settled,
-    /// They are settled, and every text that somebody else chooses is random and as long as permitted.
+    /// All are settled, and each text that somebody else chooses is random and as long as
+    /// permitted.
     Largest,
 }
 
@@ -57,7 +58,7 @@ impl Kind {
     }
 }
 
-/// What a segment holds and costs.
+/// The contents and the cost of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) events: usize,
@@ -76,7 +77,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    pub(crate) fn of(kind: Kind) -> Result<Self> {
+    pub(crate) fn new(kind: Kind) -> Result<Self> {
         let settings = stream_settings("stream-aggregator", None)?;
         let (batch, mut random) = (settings.batch_size, Rng::with_seed(1));
         let window = u64::try_from(settings.maximum_batching_window.num_microseconds().context("a long window")?)?;
@@ -125,7 +126,8 @@ fn change(kind: Kind, n: usize, batch: usize, random: &mut Rng) -> Result<Change
     let [before, after] = [heads.len().checked_sub(2).map(|place| &heads[place]), heads.last()];
     let counted = |head: &Head| Counted { due_date: head.due_date, status: head.state.status(), money: head.money };
     let version = before.map(|head| VersionBefore { version: head.version, status: head.state.status(), head: None });
-    let logged = after.map_or(Logged::Nothing, |head| Logged::of(version, head, details.created_at, "a place"));
+    let logged =
+        after.map_or(Logged::Nothing, |head| Logged::from_change(version, head, details.created_at, "a place"));
     let effect = Effect::Moved { before: before.map(counted), after: after.map(counted) };
     Ok(Change { sequence_number: u64::try_from(n)?.into(), created_at: None, effect, logged })
 }

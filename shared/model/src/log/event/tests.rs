@@ -1,4 +1,4 @@
-//! Which changes are events, and their JSON.
+//! Tests of events: the changes that produce them, and their JSON.
 
 use super::*;
 use crate::actor::Actor;
@@ -34,7 +34,7 @@ fn before(head: &Head) -> Option<VersionBefore> {
 }
 
 fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
-    Logged::of(before, after, now(), PLACE).json(Epoch::FIRST).unwrap().unwrap()
+    Logged::from_change(before, after, now(), PLACE).json(Epoch::FIRST).unwrap().unwrap()
 }
 
 #[test]
@@ -90,14 +90,14 @@ fn an_amendment_is_an_event_that_says_what_changed() {
         r#","changedFields":["payeeAccountId","data"],"previous":{"payeeAccountId":"landlord-7"},"amendmentId":"#;
     assert!(json.contains(want) && json.contains(r#""payeeAccountId":"landlord-8""#), "{json}");
     assert!(json.contains(r#""version":3"#), "{json}");
-    // What follows is as without amendments.
+    // The next changes are as without amendments.
     let pending = moved(&payee, &Event::Sweep, Actor::sweep());
     let json = json_of(before(&payee), &pending);
     assert!(
         json.contains(r#""version":4,"previousStatus":"SCHEDULED","status":"PENDING","by":{"kind":"bank"},"dueAt""#),
         "{json}"
     );
-    // A version alone is no amendment.
+    // A new version alone is not an amendment.
     let alone = Head { version: 2, ..first.clone() };
     let json = json_of(before(&first), &alone);
     assert!(json.contains("payment.irregular") && json.contains("neither its status nor an amendment"), "{json}");
@@ -118,7 +118,7 @@ fn an_amendment_says_what_the_changed_fields_of_the_head_were() {
         let json = json_of(before(&first), &amended(&first, changed));
         assert!(json.contains(want), "{json}");
     }
-    // There was no reference, and no head has a date rule.
+    // The payment had no reference, and heads have no date rule.
     let without = Head { reference: None, ..first };
     let json = json_of(before(&without), &amended(&without, &["dateRule", "reference"]));
     assert!(!json.contains("previous\":"), "{json}");
@@ -128,7 +128,7 @@ fn an_amendment_says_what_the_changed_fields_of_the_head_were() {
 fn a_change_without_a_new_version_is_no_event() {
     let pending = moved(&scheduled(), &Event::Sweep, Actor::sweep());
     let redriven = Head { dispatch_attempt: Some(2), ..pending.clone() };
-    assert_eq!(Logged::of(before(&pending), &redriven, now(), PLACE), Logged::Nothing);
+    assert_eq!(Logged::from_change(before(&pending), &redriven, now(), PLACE), Logged::Nothing);
 }
 
 #[test]
@@ -137,12 +137,13 @@ fn a_version_that_does_not_follow_is_irregular() {
     let pending = moved(&scheduled, &Event::Sweep, Actor::sweep());
     let same_version = Head { state: State::Cancelled, ..scheduled.clone() };
     for (before, after) in [
-        // It appears with a past, as after a restore.
+        // The payment appears with a past, as after a restore.
         (None, &pending),
         (before(&pending), &scheduled),
         (before(&scheduled), &same_version),
     ] {
-        let json = Logged::of(before, after, now(), PLACE).json(Epoch::FIRST.next(UtcSecond::MIN)).unwrap().unwrap();
+        let json =
+            Logged::from_change(before, after, now(), PLACE).json(Epoch::FIRST.next(UtcSecond::MIN)).unwrap().unwrap();
         assert!(json.starts_with(r#"{"id":"2-irregular-shardId-1/42","type":"payment.irregular""#), "{json}");
         assert!(
             json.contains(r#","v":1,"#) && json.contains(r#","reason":"its "#) && !json.contains("place"),
@@ -163,7 +164,7 @@ fn an_epoch_is_never_used_again() {
     let at = |text: &str| text.parse::<UtcSecond>().unwrap();
     assert_eq!(Epoch::begun_at(at("2020-01-01T00:01:59Z")).get(), 1);
     assert_eq!(Epoch::begun_at(at("2026-12-01T10:00:00Z")).get(), 3_638_040);
-    // A clock before 2020 is no reason to have none.
+    // Even a clock before 2020 gives an epoch.
     assert_eq!(Epoch::begun_at(at("1999-12-31T23:59:59Z")), Epoch::FIRST);
     let first = Epoch::begun_at(now());
     assert_eq!(first.next(now()).get(), first.get() + 1, "two begin in one minute");
