@@ -214,3 +214,6 @@ impl Stack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
