@@ -11,7 +11,7 @@ from .stack import ACCOUNT, ON, check, commands_of, shell_blocks, wait_until
 
 PAUSE = "docs/operations.md", "\n## Pause and resume\n"
 RESTORE = "docs/restore-commands.md", ["\n## Come back from a restore\n", "\n## Without log and journal\n"]
-# What only AWS can do, or is tested elsewhere: blocks of the restore that contain these are not run.
+# Steps that only AWS can do, or that are tested elsewhere: blocks of the restore that contain these are not run.
 ONLY_AWS = ["log_epoch", "apigatewayv2", "update()", "HistoryTableClass", "import_table", "change-set", "start-query"]
 
 
