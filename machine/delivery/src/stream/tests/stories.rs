@@ -157,8 +157,8 @@ impl Stage {
         let answer = rest.split(" => ").next().unwrap();
         for _ in 0..times.parse().unwrap() {
             let (seen, step) = self.step(shard, answer);
-            let outcome = step.map(|step| outcome(&step.unwrap().expect("an invocation"), answer));
-            let found = format!("{shard} {seen} -> {answer}{}", outcome.unwrap_or_default());
+            let outcome = step.map_or_else(String::new, |step| outcome(step.unwrap(), answer));
+            let found = format!("{shard} {seen} -> {answer}{outcome}");
             if found != row {
                 return found;
             }
@@ -216,9 +216,10 @@ fn answered(answer: &str) -> Result<Value, String> {
     Ok(answer)
 }
 
-/// How an invocation ended, as rows say it.
-fn outcome(delivery: &Delivery, answer: &str) -> String {
-    match &delivery.outcome {
+/// The outcome of an invocation, as rows say it.
+fn outcome(delivery: Option<Delivery>, answer: &str) -> String {
+    let Some(delivery) = delivery else { return " => not invoked".to_owned() };
+    match delivery.outcome {
         DeliveryOutcome::Succeeded => String::new(),
         DeliveryOutcome::Discarded { records } => format!(" => {records} lost"),
         DeliveryOutcome::Retrying { why, remaining } if why == answer || why == REPORTED => {
