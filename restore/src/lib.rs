@@ -1,7 +1,7 @@
-//! A restore of the tables: what it took back is brought back, while the event log stands still.
+//! A restore of the tables: lost changes are brought back while the event log stands still.
 //!
 //! The log's epoch ends before the restore, and the next one begins after it.
-//! Each step can be repeated, and goes on where it was: the log's head says how far a restore is.
+//! Each step can be repeated, and resumes where it stopped: the log's head has the stage of the restore.
 
 mod named;
 mod published;
@@ -17,10 +17,10 @@ pub use rebuild::{Change, Except, ExceptError, Finding, Line, Outcome, Rebuild, 
 
 use crate::published::{Published, Version};
 
-/// How many heads are read at once.
+/// The heads that are read at once.
 const READS: usize = 16;
 
-/// How much earlier than the restored instant a change may be whose event the restored table lacks: clocks differ, and a table is
+/// The longest time by which a change may precede the restored instant that the restored table lacks: clocks differ, and a table is
 /// restored to a second.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
@@ -32,7 +32,7 @@ const MISSED: &str =
 const LOST: &str = "the log's own table was lost or restored, and lacks what was appended since";
 const HOLE: &str = "the epoch before cannot be read to its end, so payments that changed then may have no event";
 
-/// Ends the epoch of the log: it takes no more changes, of no stream and of no release. Returns a line for the operator.
+/// Ends the epoch of the log: the log takes no more changes, of any stream or release. Returns a line for the operator.
 ///
 /// # Errors
 /// If DynamoDB fails, or the log's head keeps moving.
@@ -58,8 +58,9 @@ async fn end_before(store: &Store, number: impl AsyncFn(&LogHead) -> Result<u64>
     )
 }
 
-/// Begins a log whose table was lost, and ends its first epoch before it has anything: no old invocation can begin it with the changes of an old
-/// stream. If there is a log, ends its epoch as [`begin`] does. Returns a line for the operator.
+/// Begins a log whose table was lost, and ends its first epoch before it has any events: no old invocation can begin
+/// the log with the changes of an old stream. If there is a log, ends its epoch as [`begin`] does. Returns a line for
+/// the operator.
 ///
 /// # Errors
 /// As [`begin`].
@@ -70,8 +71,8 @@ pub async fn begin_lost(store: &Store, now: UtcSecond) -> Result<String> {
     begin(store).await
 }
 
-/// Ends the epoch of a log whose table was restored to an instant, behind the last segment that is there, and notes that changes since then may be
-/// missing: from then on no later step can forget it. Returns a line for the operator.
+/// Ends the epoch of a log whose table was restored to an instant. The end is after the table's last segment. Notes
+/// that changes since the instant may be missing, so that no later step can forget it. Returns a line for the operator.
 ///
 /// # Errors
 /// As [`begin`].
@@ -81,7 +82,7 @@ pub async fn begin_restored(store: &Store, log_to: UtcSecond, now: UtcSecond) ->
         store.log_head().await?.is_some(),
         "the log was not begun at {log_to}: choose a later instant, or give --log-lost if its table is empty for good"
     );
-    // What was appended later may have been changed earlier.
+    // A later segment may hold an earlier change.
     store.note_missed(Missed { since: Some(log_to.saturating_add(-MARGIN)), until: now }).await?;
     end_before(store, async |head| Ok(store.end_of_segments(head, now).await?)).await
 }
@@ -96,7 +97,7 @@ fn ended_at(end: LogPosition) -> String {
 const NO_LOG: &str =
     "The log has never begun, so there is nothing to do. If its table was lost and is empty now, run begin --log-lost.";
 
-/// What was restored, and to when.
+/// The restored tables, and the instants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// The ARN of the stream that the hot table has now.
@@ -107,8 +108,9 @@ pub struct Restored {
     pub log_to: Option<UtcSecond>,
 }
 
-/// Begins the next epoch of the log after a restore, and opens it for the changes of the stream. Its first events say what the restore
-/// took back. Calls `progress` with how many payments are compared, of how many. Returns a line for the operator.
+/// Begins the next epoch of the log after a restore, and opens it for the changes of the stream. Its first events name
+/// the restore and the payments whose changes it undid. Calls `progress` with the numbers of compared payments and of
+/// all. Returns a line for the operator.
 ///
 /// # Errors
 /// If [`begin`] did not run, DynamoDB fails, or a head cannot be read.
@@ -129,7 +131,7 @@ pub async fn finish(
     for _ in 0..MAX_MOVES {
         let Some(head) = store.log_head().await? else { return Ok(NO_LOG.to_owned()) };
         match head.stage() {
-            // A log that was restored itself has the stream of before, and an epoch that began before.
+            // A restored log has the old stream, and an epoch that began before the instant.
             LogStage::Open if head.source == stream && head.epoch >= Epoch::begun_at(instant) => {
                 return Ok(format!("The log takes the changes of {stream} in epoch {}.", head.epoch));
             }
@@ -161,7 +163,8 @@ async fn begin_epoch(store: &Store, head: &LogHead, restored: &Restored, now: Ut
     Ok(())
 }
 
-/// Appends an event for each payment whose version is lower than the log said, or that is gone. Returns the head after them.
+/// Appends an event for each payment that is gone or has a lower version than in the log. Returns the log's head after
+/// these events.
 async fn tell(
     store: &Store,
     head: LogHead,
@@ -194,7 +197,7 @@ async fn tell(
     Ok(writer.head)
 }
 
-/// Returns the event of a payment whose version is lower now than the log said.
+/// Returns an event if the payment is gone or has a lower version than in the log.
 async fn compare(store: &Store, version: Version, now: UtcSecond) -> Result<Option<PaymentRestoredEvent>> {
     let Version { payment, version, payee } = version;
     Ok(match head_of(store, &payment).await? {
@@ -204,7 +207,7 @@ async fn compare(store: &Store, version: Version, now: UtcSecond) -> Result<Opti
     })
 }
 
-/// Returns the head of a payment that an event names. If it is not due as at first, only its details know where that is.
+/// Returns the head of a payment that an event names. If the due time was changed, only the details have the key.
 async fn head_of(store: &Store, payment: &DuePayment) -> Result<Option<Head>> {
     let guess = payment.guessed_key();
     if let Some(head) = store.head(&guess).await? {
@@ -215,7 +218,7 @@ async fn head_of(store: &Store, payment: &DuePayment) -> Result<Option<Head>> {
             Some(key) => Ok(store.head(&key).await?),
             None => Ok(None),
         },
-        // A payment that is missing, too, as far as anybody can tell.
+        // The payment counts as missing, too: nothing else has its key.
         Err(StoreError::Unreadable { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -18,7 +18,7 @@ use payments_restore::{
 };
 use payments_store::{Store, TableNames};
 
-/// How many payments of each change are shown. `--json` shows all.
+/// The payments of each change that are shown. `--json` shows all.
 const EXAMPLES: u32 = 10;
 
 /// Repeats, after a point-in-time restore of the tables, what happened since the restored instant.

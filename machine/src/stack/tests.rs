@@ -48,7 +48,7 @@ async fn changes_of_an_item_arrive_as_lambda_events() {
         events.borrow_mut().push(event);
         Ok(Value::Null)
     };
-    let mut mapping = StreamMapping::new(StreamSettings::of("dispatch"), stream).unwrap();
+    let mut mapping = StreamMapping::new(StreamSettings::for_function("dispatch"), stream).unwrap();
     mapping.drain(now(), 9, function).await.unwrap();
     let [event] = events.take().try_into().unwrap();
     let read: Event = serde_json::from_value(event.clone()).unwrap();
@@ -92,7 +92,7 @@ async fn a_mapping_goes_on_filters_and_starts_again() {
     let settings = StreamSettings {
         batch_size: 2,
         filter: Some(Filter::parse(pending).unwrap()),
-        ..StreamSettings::of("dispatch")
+        ..StreamSettings::for_function("dispatch")
     };
     let mut mapping = StreamMapping::new(settings, stream).unwrap();
     let log = RefCell::new(Vec::new());

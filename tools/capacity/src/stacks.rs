@@ -41,7 +41,7 @@ pub(crate) struct Stack {
 
 impl Stack {
     /// Returns the stack of a stage.
-    pub(crate) fn of_stage(stage: &'static str) -> Result<Self> {
+    pub(crate) fn for_stage(stage: &'static str) -> Result<Self> {
         let (template, overrides) = (Template::ours()?, overrides(stage)?);
         let parameter = |name: &str| -> Result<u64> {
             Ok(overrides.get(name).cloned().map_or_else(|| template.default_of(name), Ok)?.parse()?)
@@ -71,7 +71,7 @@ impl Stack {
 
     /// Returns prod with twice the pace, and indexes that are warm for it.
     pub(crate) fn raised() -> Result<Self> {
-        let mut stack = Self { name: "prod, raised", ..Self::of_stage("prod")? };
+        let mut stack = Self { name: "prod, raised", ..Self::for_stage("prod")? };
         stack.claims *= 2;
         stack.redrives *= 2;
         stack.settling.invocations *= 2;
