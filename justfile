@@ -7,7 +7,7 @@ architecture := if arch() == "aarch64" { "arm64" } else { "x86_64" }
 tools := justfile_directory() / ".tools"
 export PATH := tools / "sam/bin:" + tools / "bin:" + env("PATH") + ":" + tools / "checkov/bin"
 export SAM_CLI_TELEMETRY := "0"
-# What needs more than `cargo local` builds: the Rust client over HTTP, and AWS's clients.
+# Packages that need more than `cargo local` builds: the Rust client over HTTP, and AWS's clients.
 http := "--package client-checks --package payments-load --package payments-memory --package scheduled-payments"
 aws := "--package console@0.1.0-dev --package payments-boot --package payments-files --package publish --features console/aws,payments-boot/aws,payments-files/aws,publish/aws-tests"
 

@@ -7,7 +7,7 @@ Authorization header and names an issuer and an audience.
 import json
 import sys
 
-# They show nothing of the bank, and a browser loads them before anybody has signed in.
+# These routes show nothing of the bank, and a browser loads them before anybody has signed in.
 PUBLIC = {"get /console", "get /console/assets/{asset}"}
 
 

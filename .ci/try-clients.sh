@@ -41,7 +41,7 @@ ask() {
 start_local() {
     local log=$1
     shift
-    # What an earlier run left must not be read as this one's.
+    # The results of an earlier run must not be read as this one's.
     : >"$log"
     rm -rf "$tools/reports"
     RUST_LOG=error "$local" --sandbox --api-port 0 --dynamodb-port 0 --reports "$tools/reports" "$@" >"$log" 2>&1 &

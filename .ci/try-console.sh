@@ -29,7 +29,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT
 start_local() {
     local log=$tools/$1.log reports=$tools/reports-$1
     shift
-    # What an earlier run left must not be read as this one's.
+    # The results of an earlier run must not be read as this one's.
     : >"$log"
     rm -rf "$reports"
     RUST_LOG=error "$local" --sandbox --api-port 0 --dynamodb-port 0 --reports "$reports" "$@" >"$log" 2>&1 &

@@ -45,7 +45,7 @@ java_checks() {
     java -XX:TieredStopAtLevel=1 -cp "$tools/java/classes:$tools/jars/*" Checks
 }
 
-# run LANGUAGE PROGRAM...: runs the checks of the language, if the programs are there.
+# run LANGUAGE PROGRAM...: runs the checks of the language, if the programs exist.
 run() {
     local language=$1 program begin=$SECONDS
     shift

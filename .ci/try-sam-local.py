@@ -58,7 +58,7 @@ def main(folder, local):
     install(folder)
     if local == "--install":
         return
-    # Whatever ends this process ends the namespaces, and so all that runs in them.
+    # The end of this process ends the namespaces, and so all that runs in them.
     command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"]
     command += ["--mount-proc", sys.executable, __file__, "--inside", folder, pathlib.Path(local).resolve()]
     sys.exit(subprocess.run(command).returncode)
@@ -264,7 +264,7 @@ def on(date, counts):
     return next(day for day in counts["counts"] if day["date"] == date)
 
 
-# What the rows of the document say, by event.
+# The expected answers by the rows of the document, by event.
 ROWS = {
     "events/ingest/create.json": lambda it: (it["dueDate"], it["status"]) == ("2090-06-15", "SCHEDULED"),
     "events/ingest/batch.json": lambda it: [entry["statusCode"] for entry in it["results"]] == [201, 201],

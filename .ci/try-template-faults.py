@@ -35,7 +35,7 @@ TOLD_BY_RULES = [
 TOLD_BY_POLICIES = [r"^Check: (.*)"]
 TOLD_BY_VALIDATION = [r"^([EW]\d{4}.*)", r"^(.*Error.*)", r"^(open to.*)"]
 
-# What follows where a bucket is closed to the public, up to the rules that expire its objects.
+# The lines that follow where a bucket is closed to the public, up to the rules that expire its objects.
 PRIVATE = """
         IgnorePublicAcls: true
         RestrictPublicBuckets: true

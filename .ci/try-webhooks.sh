@@ -65,7 +65,7 @@ go_checks() {
     GOFLAGS='' GOTOOLCHAIN=local go run check.go document.go "$tools"
 }
 
-# run LANGUAGE COUNT PROGRAM...: checks that each case was verified COUNT times, if the programs are there.
+# run LANGUAGE COUNT PROGRAM...: checks that each case was verified COUNT times, if the programs exist.
 run() {
     local language=$1 count=$2 program
     shift 2

@@ -47,7 +47,7 @@ typescript() {
         cp package-lock.json node_modules
     fi
     node_modules/.bin/openapi-ts 2>&1 | tee generator.log
-    # It has no option that makes a warning an error.
+    # The generator has no option that makes a warning an error.
     if grep --ignore-case --quiet 'warn\|error\|❗\|⚠' generator.log; then
         echo "the generator of the TypeScript client warns" >&2
         return 1

@@ -18,7 +18,7 @@ export const HOSTILE = [
 
 const ACCOUNTS = 8;
 
-/** How many payments of the day are processed in the end: half of eighty, and two of hostile clients. */
+/** The number of the day's payments that are processed in the end: half of eighty, and two of hostile clients. */
 export const PROCESSED = 42;
 
 /** Makes requests to a bank, with a token if it wants one. */
@@ -102,7 +102,7 @@ async function reported({ ask, url }, today) {
   throw new Error(`no report of ${today} is published at ${url}`);
 }
 
-/** What could be a script never gets into the other fields. */
+/** A text that could be a script never gets into the other fields. */
 async function refuses({ ask }, order) {
   for (const text of HOSTILE) {
     for (const wrong of [{ reference: text }, { payeeAccountId: text }, { currency: text }, { dateRule: text }]) {

@@ -154,7 +154,7 @@ export class Console {
     must(wide <= window, `it is ${wide} px wide in a window of ${window}`);
   }
 
-  /** What the browser has stored for this page. */
+  /** The browser's storage for this page. */
   async stored() {
     const inPage = await this.page.evaluate(async () => ({
       local: localStorage.length,

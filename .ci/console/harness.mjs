@@ -1,4 +1,4 @@
-// What every check of the console needs: the banks, the browser, and a page of its own.
+// The fixture of the console's checks: the banks, the browser, and a page for each.
 
 import { bank, filled } from "./bank.mjs";
 import { Console, must, start } from "./browser.mjs";

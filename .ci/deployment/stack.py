@@ -23,7 +23,7 @@ REGION = "eu-west-2"
 ACCOUNT = "acc-1"
 # Far more than any step takes.
 TIMEOUT_SECONDS = 120
-# What invokes the functions, and the values of Paused that leave it on.
+# The triggers of the functions, and the values of Paused that leave each on.
 SENDING, SETTLING, ALWAYS = ["none"], ["none", "sending"], ["none", "sending", "settling"]
 MAPPINGS = {
     "DispatchFunctionBecamePending": SENDING,
@@ -66,7 +66,7 @@ def commands_of(block):
     commands, open_lines = [], ""
     for line in block.splitlines():
         open_lines += line + "\n"
-        # A line that goes on, or a text or substitution that is not closed.
+        # A line that continues, or a text or substitution that is not closed.
         done = subprocess.run(["bash", "-n", "-c", open_lines], stderr=subprocess.DEVNULL).returncode == 0
         if done and not line.endswith("\\"):
             commands.append(open_lines.strip())

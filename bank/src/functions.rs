@@ -83,7 +83,7 @@ fn configured<Config>(
     Ok(read(&Lookup::new(&|name| get(package, name)))?)
 }
 
-/// What a function works with besides its configuration.
+/// The parts that functions use besides their configuration.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
     /// Both tables.
@@ -96,9 +96,9 @@ pub struct Dependencies {
     pub metrics: Metrics,
     /// The store of the reports and of the journal.
     pub reports: Arc<dyn ObjectStore>,
-    /// What signs and sends webhooks.
+    /// The sender of webhooks, with the secret that signs.
     pub webhooks: Webhooks,
-    /// What operators reach in the console.
+    /// The parts of the bank that operators reach in the console.
     pub operations: Arc<dyn Operations>,
 }
 
@@ -118,7 +118,7 @@ impl Dependencies {
     }
 }
 
-/// Lets a package read its configuration.
+/// Reads the configuration of a package.
 pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
     match package {
         "ingest" => ingest::Config::read(lookup).map(drop),

@@ -1,4 +1,4 @@
-//! What operators reach in the console on one machine: queues, reports, and functions that the next tick invokes.
+//! The parts of one machine that operators reach: queues, reports, and functions that the next tick invokes.
 
 use std::sync::Arc;
 

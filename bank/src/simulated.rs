@@ -1,4 +1,4 @@
-//! A bank in memory whose clock stands still until time is let pass: whole lives of payments, for an example and tests.
+//! A bank in memory whose clock moves only on request: whole lives of payments, for an example and tests.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl SimulatedBank {
         self.client.bank()
     }
 
-    /// Lets time pass, in steps of at most half a day, and after each does all that is due.
+    /// Moves the time ahead, in steps of at most half a day, and does all due work after each.
     pub async fn pass(&mut self, time: TimeDelta) -> Tick {
         let (mut left, mut done) = (time, Tick::default());
         while left > TimeDelta::zero() {

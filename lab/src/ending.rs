@@ -21,14 +21,15 @@ use crate::workloads::triggers::until;
 use crate::world::bank::Bank;
 use crate::world::network::LOG;
 
-/// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
+/// The longest time until all work ends: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
 
 /// Ends the faults, and waits until no head is left in the hot table and no operator works. Returns whether it came to that.
 pub(crate) async fn wait(bank: &Bank) -> bool {
     bank.faults.end();
     bank.switches.release();
-    // Each head is in this index, so one entry is enough to know that some are left. None left in it is no proof.
+    // Each head is in this index, so one entry proves that some are left. An empty index proves
+    // nothing.
     let one = json!({ "TableName": "payments", "IndexName": "due", "Select": "COUNT", "Limit": 1 });
     let all = json!({ "TableName": "payments", "FilterExpression": "begins_with(pk, :heads)", "Select": "COUNT",
         "ExpressionAttributeValues": { ":heads": { "S": "ACCT#" } } });
@@ -109,7 +110,8 @@ async fn recount(bank: &Bank, checker: &mut Checker) -> Result<()> {
     Ok(())
 }
 
-/// Nothing is left in a queue but results of payments that a restore lost. What `dispatch` gave up is in one of its own, and is redriven.
+/// The queues are empty, except for results of payments that a restore lost. Records that
+/// `dispatch` gave up are in a queue of their own, and their payments are redriven.
 pub(crate) fn check_queues(bank: &Bank, tables: &Tables, checker: &mut Checker) {
     let now = bank.time.now();
     let queues = &bank.queues;

@@ -1,7 +1,7 @@
-//! The laws: what must be true of payments, whatever happened. Each has a file, by the name of its invariant.
+//! The laws, which hold for payments whatever happens. Each has a file, by the name of its invariant.
 //!
-//! They share no code with the functions, but ids. They know a payment by its amount, which every intent has for itself, and each of its
-//! amendments that has another one.
+//! The laws share only ids with the functions' code. A payment is known by its amount, which no
+//! other intent has, and an amendment by an amount of its own, if it has one.
 
 mod amended;
 pub(crate) mod amended_events;

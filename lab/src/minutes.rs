@@ -1,4 +1,4 @@
-//! What happens at the end of each minute: metrics are collected, alarms are evaluated, and an operator is called.
+//! The end of each minute: metrics are collected, alarms are evaluated, and an operator is called.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One month: what it is made of, and how it is played.
+//! One month: its parts, and its course.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,13 +31,13 @@ use crate::world::alarms::RaisedAlarms;
 use crate::world::bank::Bank;
 use crate::{ending, minutes};
 
-/// When months begin: each has a change of some clocks in it.
+/// The beginnings of months: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
 
 /// The zones of the bank.
 const ZONES: [&str; 3] = ["Europe/London", "America/New_York", "Asia/Tokyo"];
 
-/// What happened.
+/// The outcome of a month.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Month {
@@ -52,7 +52,7 @@ pub struct Month {
     /// Faults by kind.
     #[serde(serialize_with = "by_name")]
     pub faults: FaultCounts,
-    /// What clients did with amendments, by kind.
+    /// The acts of clients with amendments, by kind.
     #[serde(serialize_with = "by_name")]
     pub amendments: AmendmentCounts,
     /// Invocations that failed and were made again.
@@ -65,22 +65,22 @@ pub struct Month {
     pub calls: BTreeMap<String, u64>,
     /// The write units that all calls used.
     pub write_units: u64,
-    /// How many days were played, up to that on which something was wrong, or the last.
+    /// The number of days that were played, up to that of the first violation, or the last.
     pub days: u32,
-    /// When each planned outage began.
+    /// The beginning of each planned outage.
     #[serde(serialize_with = "by_name")]
     pub outages: BTreeMap<Outage, DateTime<Utc>>,
     /// Payments that the bank moved off closed dates.
     pub redated: u64,
-    /// What restores of the tables did.
+    /// The restores of the tables, in words.
     pub restores: Vec<String>,
     /// The alarms that went off, and when.
     pub alarms: RaisedAlarms,
-    /// What is wrong: at first what was seen first.
+    /// The violations, in the order in which they were found.
     pub violations: Vec<String>,
     /// The story of the payment that the first violation names.
     pub story: Vec<String>,
-    /// How long it took here, in milliseconds.
+    /// The time on this machine, in milliseconds.
     pub took_ms: u128,
     /// A digest of everything that went over the network.
     pub trace: String,
@@ -96,7 +96,7 @@ fn by_name<Kind: std::fmt::Debug, Value: Serialize, S: serde::Serializer>(
 /// Plays a month on this thread.
 ///
 /// # Errors
-/// If the world cannot be made. What is wrong with payments is in the month.
+/// If the world cannot be made. Violations of payments are in the month.
 pub fn play(settings: &Settings) -> Result<Month> {
     play_watched(settings, || {})
 }

@@ -40,10 +40,10 @@ use crate::world::receivers::Receivers;
 use crate::world::stream::Stream;
 use crate::world::template;
 
-/// How many partitions a table or an index has at first, as a new table on demand has.
+/// The partitions of a new table or index, as on demand.
 const AT_FIRST: u32 = 4;
 
-/// How many times a day there is heat somewhere.
+/// The number of times a day at which some partition is hot.
 const HEATS_A_DAY: i64 = 12;
 
 const PLACES: [&str; 9] = [
@@ -164,7 +164,7 @@ async fn start(
         .environment(|environment| settings.tell(environment, zone))
         .start()
         .await?;
-    // Where an outage is planned, no endpoint is there.
+    // A month with a planned outage has no endpoint.
     let receivers = match settings.outages.is_empty() {
         true => Some(webhooks::create(&stack, seed, time, faults).await?),
         false => None,

@@ -22,13 +22,13 @@ pub struct Case {
     pub weakness: Weakness,
     /// The first seed that shows it: so many seeds the search needed.
     pub seed: u64,
-    /// How many days have payments.
+    /// The number of days with payments.
     pub days: u32,
-    /// How many payments a day has.
+    /// The number of payments a day.
     pub payments: usize,
     /// The kinds of faults that it needs.
     pub faults: Vec<FaultKind>,
-    /// What is wrong then, without what is particular to a payment.
+    /// The first violation, without the particulars of a payment.
     pub sign: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is played.
+//! The settings of a month.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use payments_model::BusinessZone;
 use crate::plans::faults::FaultKind;
 use crate::plans::outages::Outage;
 
-/// Who cancels and amends what it should not.
+/// The client that cancels and amends payments by mistake.
 pub(crate) const FAULTY: &str = "faulty";
 
-/// What is played.
+/// The settings of a month.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The seed of everything that is random.
     pub seed: u64,
-    /// How many days have payments.
+    /// The number of days with payments.
     pub days: u32,
-    /// How many payments a day has.
+    /// The number of payments a day.
     pub payments: usize,
     /// The kinds of faults that do not happen.
     pub without: BTreeSet<FaultKind>,
-    /// What is taken out of the functions' calls.
+    /// The defect in the functions' calls.
     pub weakness: Option<Weakness>,
     /// The planned outages.
     pub outages: &'static [Outage],

@@ -22,7 +22,7 @@ pub fn shrink(settings: &Settings, month: Month, mut watch: impl FnMut(&Settings
         }
         Ok(is_same)
     };
-    // What came after the day on which it shows is not needed.
+    // The days after the first violation are not needed.
     let last = best.1.days.clamp(1, best.0.days);
     let smaller = Settings { days: last, ..best.0.clone() };
     attempt(&mut best, smaller)?;

@@ -1,4 +1,4 @@
-//! The month's time: that of a paused Tokio runtime, which goes on to the next timer whenever nothing is left to do.
+//! The month's time: that of a paused Tokio runtime, which jumps to the next timer whenever all tasks wait.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use futures::FutureExt as _;
 use payments_boot::Clock;
 use tokio::time::Instant;
 
-/// How far the clocks of sandboxes are ahead at most.
+/// The most by which the clocks of sandboxes are ahead.
 pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
 
 /// The month's time. Clones show the same.
@@ -18,7 +18,7 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    /// Lets the time begin now.
+    /// Begins the time now.
     pub(crate) fn from(begin: DateTime<Utc>) -> Self {
         Self { begin, origin: Instant::now() }
     }

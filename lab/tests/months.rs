@@ -33,7 +33,7 @@ fn every_guarantee_holds_whatever_fails_and_a_seed_is_always_the_same_month() ->
     assert_ne!(again.seed, other.seed);
     let sum = |kind: &FaultKind| first.faults[kind] + other.faults[kind];
     let counts: FaultCounts = FaultKind::all().iter().map(|kind| (*kind, sum(kind))).collect();
-    // Those that a day has many of.
+    // The kinds that happen often each day.
     for kind in [
         FaultKind::Throttled,
         FaultKind::ServerError,
@@ -70,8 +70,9 @@ fn cases() -> Result<Vec<Case>> {
     Ok(serde_json::from_str(include_str!("weaknesses.json"))?)
 }
 
-/// After a change of the functions a seed plays another month, so other seeds may be needed: at most as many as a search
-/// may need. Those are printed: `cargo month --find-weaknesses` then finds a better case.
+/// After a change of the functions a seed plays another month, so other seeds may be needed: at
+/// most as many as a search may need. Such seeds are printed: `cargo month --find-weaknesses` then
+/// finds a better case.
 #[test]
 fn each_weakness_is_shown_by_its_shrunk_case() -> Result<()> {
     let (cases, next) = (cases()?, AtomicUsize::new(0));

@@ -45,8 +45,8 @@ const MONTHS: [(&[Outage], u32, usize); 6] = [
         12,
     ),
     (&[Outage::ApiFails, Outage::WritesThrottled], 2, 10),
-    // The only one that loses something: what the counters never saw. A recount and a repair make up for it.
-    // Changes that come after the repair bring the log's mark.
+    // The only outage that loses changes: the counters never saw them. A recount and a repair make
+    // up for it. Changes after the repair bring the log's mark.
     (&[Outage::RecordsTrimmed], 6, 12),
 ];
 

@@ -1,4 +1,4 @@
-//! The requests that one machine lets in: without tokens none for another host, and no change by another site.
+//! The admission of requests on one machine: without tokens, only for its own host, and changes only from its own site.
 //!
 //! A browser adds the right of its user to whatever a page sends. Without tokens everybody has that right, so a page of any site could act on
 //! the bank, or read it under a name of its own that leads to this machine.
@@ -8,13 +8,14 @@ use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderName, Method, StatusCode, Version};
 
-/// What a browser says of where a request comes from.
+/// The header in which a browser names the origin of a request.
 pub(crate) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The names of this machine.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Returns the answer to a request that is not let in. `is_open` is whether no request needs a token.
+/// Returns the answer to a request that is not admitted. `is_open` is whether requests need no
+/// token.
 pub(crate) fn refusal(request: &Parts, is_open: bool) -> Option<(StatusCode, &'static str)> {
     let hosts: Vec<_> = request.headers.get_all(HOST).iter().collect();
     let host = match hosts[..] {

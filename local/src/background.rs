@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::sandbox::{Move, Sandbox};
 
-/// How often the stream and the queues are polled. Lambda polls streams four times a second.
+/// The time between polls of the stream and the queues. Lambda polls streams four times a second.
 const PERIOD: Duration = Duration::from_millis(250);
 
 /// Triggers that run.
@@ -51,7 +51,7 @@ async fn run(
         tokio::select! {
             _ = &mut stopped => return triggers.end().await,
             Some((sandbox, next)) = next_move(&mut sandbox) => {
-                // Boxed, both: the chain of calls is deeper than the compiler follows in one type.
+                // Boxed, both: the chain of calls is deeper than the compiler accepts in one type.
                 Box::pin(sandbox.play(next, async |now| log(&Box::pin(triggers.tick_to_the_end(now)).await))).await;
             }
             _ = period.tick() => {}

@@ -61,7 +61,7 @@ impl Parameters {
     /// Reads them as the functions do. Returns the next last instant for a payment of each calendar, one line each.
     ///
     /// # Errors
-    /// What a function would say when it starts.
+    /// The error of a function that starts with these settings.
     pub fn check(&self, now: UtcSecond) -> Result<String> {
         let mut environment = Environment::at(String::new());
         environment.time_zone.clone_from(&self.time_zone);

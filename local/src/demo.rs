@@ -55,7 +55,7 @@ const ZONE: &str = "Europe/London";
 /// Midnight, as a minute of the day.
 const MIDNIGHT: u32 = 24 * 60;
 
-/// How often, in minutes after midnight, the simulation checks whether all payments are settled.
+/// The minutes between looks, after midnight, for unsettled payments.
 const MORNING_ROUND: u32 = 10;
 
 /// The minute at which the night ends. Redrives have run by then.
@@ -67,10 +67,11 @@ const EXPIRED: u32 = 2 * MIDNIGHT + 14 * 60;
 /// The minute at which the archive has run.
 const ARCHIVED: u32 = MIDNIGHT + 3 * 60;
 
-/// How many minutes the stream gets after the last payment is reported, and after the last head has expired.
+/// The minutes that the stream gets after the last payment is reported, and after the last head has
+/// expired.
 const LAST_MINUTES: u32 = 2;
 
-/// How many shards there are.
+/// The number of shards.
 const SHARDS: &str = "10";
 
 /// The progress bars of the demo.
@@ -79,11 +80,11 @@ pub const BARS: [&str; 3] = ["created", "pending", "settled"];
 /// The settings of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How many payments are created.
+    /// The number of payments.
     pub payments: u64,
     /// The seed of all random choices.
     pub seed: u64,
-    /// How many bytes of data each payment has; `None` varies the sizes, up to 8 KB for the whole payment.
+    /// The bytes of each payment's data; `None` varies the sizes, up to 8 KB for the whole payment.
     pub data_bytes: Option<usize>,
     /// The kind of data.
     pub data_kind: DataKind,
@@ -112,12 +113,12 @@ struct Totals {
     settled_by: Option<UtcSecond>,
 }
 
-/// What can be seen of the system after a minute of the day.
+/// The visible state of the system after a minute of the day.
 #[derive(Debug)]
 pub struct Minute<'s> {
     /// The minute.
     pub at: DateTime<Utc>,
-    /// What happened, with the metrics of the functions under their names.
+    /// The events of the minute, with the metrics of the functions under their names.
     pub tick: &'s Tick,
     /// The queues.
     pub queues: &'s Queues,

@@ -23,7 +23,7 @@ pub const PAGE: &str = "/docs";
 /// The paths of the description, as it is written and as JSON.
 pub const DESCRIPTION: [&str; 2] = ["/openapi.yaml", "/openapi.json"];
 
-/// The answer at `/`, which is no path of the bank's API.
+/// The answer at `/`, a path outside of the bank's API.
 const WHERE: &str = "The system is running. /docs shows the HTTP API; /openapi.yaml and /openapi.json describe it.\n";
 
 const OPENAPI: &str = include_str!("../../openapi.yaml");
@@ -42,8 +42,8 @@ const INITIALIZER: &str = r##"window.onload = () => {
 };
 "##;
 
-/// The answer to a request for the description or the page; none of the API's own paths is among them. The description's
-/// examples begin at `now`, in a bank in `zone`.
+/// The answer to a request for the description or the page, outside of the API's own paths. The
+/// description's examples begin at `now`, in a bank in `zone`.
 pub(crate) fn answer(request: &Parts, zone: BusinessZone, now: UtcSecond) -> Option<Response> {
     if request.method != Method::GET {
         return None;

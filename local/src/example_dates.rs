@@ -1,7 +1,8 @@
-//! The examples of `openapi.yaml`, moved near today: what the page fills in succeeds, in the order of a payment's life.
+//! The examples of `openapi.yaml`, moved near today: the page's requests succeed, in the order of a payment's life.
 //!
-//! They are about one payment, and a few of batches. Each key names the due date, and the id is derived from that key. So
-//! moving all dates by the same number of days, and the ids with them, leaves a story that is as true as the written one.
+//! The examples tell of one payment, and a few of batches. Each key names the due date, and the id
+//! is derived from that key. So moving all dates by the same number of days, and the ids with them,
+//! leaves a story that is as true as the written one.
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
@@ -11,13 +12,13 @@ use payments_model::{AccountId, BusinessDate, BusinessZone, IdempotencyKey, Paym
 const BEGINS: &str = "2028-05-20";
 const DUE_DATE: &str = "2028-06-15";
 
-/// When the payment is due, in a bank in London.
+/// The due time of the payment, in a bank in London.
 const DUE_AT: &str = "2028-06-14T23:00:00Z";
 
 /// The due dates of the payments that batches create.
 const IN_BATCHES: [&str; 2] = ["2028-07-15", "2028-09-15"];
 
-/// The year of every written date, and how a date goes on after it.
+/// The year of every written date, and the lengths of its other parts.
 const YEAR: &str = "2028-";
 const MONTH_AND_DAY: usize = "06-15".len();
 const TIME: usize = "T23:00:00Z".len();

@@ -64,7 +64,8 @@ pub struct Bank {
 /// The state that requests share.
 struct Shared {
     bank: Bank,
-    /// When the API started, in milliseconds of the machine: another start makes other ids of requests.
+    /// The start of the API, in milliseconds of the machine: another start makes other ids of
+    /// requests.
     started: i64,
     requests: AtomicU64,
     provider: Option<Provider>,

@@ -1,6 +1,7 @@
 //! Invokes a function by hand, as Lambda's API does: docs/commands.sh uses it to train operators on one machine.
 //!
-//! It needs no token, also where the bank's API does: on AWS, too, it is another API with other rights.
+//! An invocation needs no token, even if the bank's API does: on AWS, too, invocations are another
+//! API with other rights.
 
 use axum::body::Bytes;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, ORIGIN};
@@ -16,13 +17,13 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
-/// How long a run may take. On AWS it is each function's own timeout, of up to 15 minutes.
+/// The longest time of a run. On AWS each function has its own timeout, of up to 15 minutes.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(5);
 
-/// Where Lambda takes invocations. It is not a path of the bank's API.
+/// The path at which Lambda takes invocations, outside of the bank's API.
 const PATH: (&str, &str) = ("/2015-03-31/functions/", "/invocations");
 
-/// What Lambda says with an answer that is an error.
+/// Lambda's header of an answer that is an error.
 const ERROR: (&str, &str) = ("x-amz-function-error", "Unhandled");
 
 /// Returns the name of the function that a request invokes. A browser's page invokes none: its requests name their origin.
@@ -33,7 +34,8 @@ pub(crate) fn invoked(request: &Parts) -> Option<&str> {
 
 /// Invokes a function with a request's body, and answers as Lambda does.
 pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, body: &Bytes) -> Response {
-    // Those that a schedule or an operator invokes, by their names or by their logical ids in the template, as docs/commands.sh has them.
+    // The functions that a schedule or an operator invokes, by their names or by their logical ids
+    // in the template, as docs/commands.sh has them.
     let deployed = Template::ours().map_or(&[] as &[_], |template| &template.functions);
     let invoked = deployed.iter().filter(|function| !function.schedules.is_empty());
     let Some(function) = invoked.clone().find(|function| [&function.package, &function.id].contains(&&name.to_owned()))
@@ -43,7 +45,7 @@ pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, bod
         return of(StatusCode::NOT_FOUND, &json!({ "Type": "User", "Message": message }));
     };
     let Ok(input) = serde_json::from_slice::<Value>(body) else {
-        return of(StatusCode::BAD_REQUEST, &json!({ "Type": "User", "Message": "The payload is no JSON" }));
+        return of(StatusCode::BAD_REQUEST, &json!({ "Type": "User", "Message": "The payload is not JSON" }));
     };
     let (functions, context, runtime) = (functions.clone(), context(clock.instant() + TIMEOUT), Handle::current());
     // On a thread of its own, as in Lambda.

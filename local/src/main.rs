@@ -60,8 +60,8 @@ struct Arguments {
     #[arg(long)]
     require_tokens: bool,
 
-    /// Let references choose how payments end, and let POST /sandbox/clock move the clock: for tests of clients. See
-    /// docs/integrate.md.
+    /// References choose how payments end, and POST /sandbox/clock moves the clock: for tests of
+    /// clients. See docs/integrate.md.
     #[arg(long, conflicts_with = "data")]
     sandbox: bool,
 }
@@ -71,7 +71,7 @@ enum Command {
     /// Simulates one banking day and the night after it on a fast clock, and prints a summary. It always uses an
     /// embedded DynamoDB in memory.
     Demo {
-        /// How many payments are created.
+        /// The number of payments to create.
         #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAYMENTS))]
         payments: u64,
 

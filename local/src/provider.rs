@@ -34,7 +34,7 @@ use role::Role;
 /// The provider of one gateway.
 pub(crate) struct Provider {
     issuer: Arc<Issuer>,
-    /// Where a code may be sent: the console's page, by each name of this machine.
+    /// The addresses to which a code may be sent: the console's page, by each name of this machine.
     redirects: [String; 2],
     codes: Codes<Code>,
 }
@@ -127,7 +127,7 @@ fn redirect(to: &str, parameters: &[(&str, &str)], state: Option<&str>) -> Respo
     let state = state.map(|state| ("state", state));
     let query = Serializer::new(String::new()).extend_pairs(parameters.iter().copied().chain(state)).finish();
     let mut response = (StatusCode::SEE_OTHER, [(CACHE_CONTROL, "no-store")]).into_response();
-    // What is encoded has only characters of a header.
+    // Encoded text has only characters of a header.
     let location = HeaderValue::from_str(&format!("{to}?{query}")).ok();
     response.headers_mut().extend(location.map(|location| (LOCATION, location)));
     response

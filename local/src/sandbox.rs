@@ -23,10 +23,11 @@ const MOST: TimeDelta = TimeDelta::days(1_000);
 const STEP: TimeDelta = TimeDelta::hours(1);
 const STEPS: i32 = 20;
 
-/// The longest step: half of the day for which the stream keeps changes. What was changed in a step is read at its end, so the log has no gap.
+/// The longest step: half of the day for which the stream keeps changes. The changes of a step are
+/// read at its end, so the log has no gap.
 const LONGEST_STEP: TimeDelta = TimeDelta::hours(12);
 
-/// How many moves may wait.
+/// The most moves that may wait.
 const WAITING: usize = 16;
 
 /// The answer to a request that does not say what to do.
@@ -48,7 +49,7 @@ pub struct Sandbox {
     moves: mpsc::Sender<Move>,
 }
 
-/// Where a move ends.
+/// The end of a move.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     /// So much later than when it begins, so that moves that come at once add up.
@@ -56,7 +57,7 @@ enum Target {
     At(DateTime<Utc>),
 }
 
-/// What a request wants of the clock.
+/// The move of the clock that a request asks for.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Wanted {
@@ -71,7 +72,7 @@ impl Sandbox {
         (Self { machine: machine.clone(), ahead_millis: Arc::default(), moves }, waiting)
     }
 
-    /// Returns the clock. Who waits on it does not wait: the wait moves it.
+    /// Returns the clock. A wait on it moves it, and takes no time.
     pub fn clock(&self) -> Clock {
         let (shown, waited) = (self.clone(), self.clone());
         Clock::simulated(move || shown.now(), move |time| waited.pass(TimeDelta::from_std(time).unwrap_or(STEP)))
@@ -135,7 +136,7 @@ impl Sandbox {
         self.now().to_rfc3339_opts(SecondsFormat::Secs, true)
     }
 
-    /// Where a body moves the clock to, if it is later than now and near enough.
+    /// Returns the end of the move that a body asks for, if it is later than now and near enough.
     fn wanted(&self, body: &[u8]) -> Option<Target> {
         let (ahead, target) = match serde_json::from_slice(body).ok()? {
             Wanted { advance_seconds: Some(seconds), to: None } => {

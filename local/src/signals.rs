@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-/// How long the work under way may take at the end: a request that is half sent (10 s), and a function that was just invoked (30 s). What
-/// takes longer, for example because the engine answers nothing, ends as if the process were killed: nothing that was answered is lost.
+/// The longest time of the work under way at the end: a request that is half sent (10 s), and a
+/// function that was just invoked (30 s). Longer work, for example with an engine that does not
+/// answer, ends as if the process were killed, without losing an answered request.
 pub const LONGEST_STOP: Duration = Duration::from_secs(40);
 
 /// The signals. Once they are listened to, none ends the process by itself.

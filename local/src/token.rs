@@ -20,30 +20,30 @@ use sha2::Sha256;
 /// The `iss` of the tokens.
 pub const ISSUER: &str = "http://localhost/payments";
 
-/// What a token is accepted for: API Gateway takes several audiences, too.
+/// The audiences of a token: API Gateway takes several, too.
 const AUDIENCES: [&str; 2] = [AUDIENCE, CONSOLE_CLIENT];
 
 /// The id of the key.
 const KEY_ID: &str = "local";
 
-/// How long a token is valid, in seconds: twelve hours.
+/// The lifetime of a token, in seconds: twelve hours.
 const LIFETIME: i64 = 12 * 60 * 60;
 
-/// How long a token of the console is valid, in seconds: an hour, as on Amazon Cognito.
+/// The lifetime of a token of the console, in seconds: an hour, as on Amazon Cognito.
 pub(crate) const CONSOLE_LIFETIME: i64 = 60 * 60;
 
-/// What a token is for.
+/// The claims of a token.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
     /// The client that uses it.
     pub(crate) client: &'static str,
-    /// Whose it is.
+    /// The person or program that it names.
     pub(crate) subject: &'static str,
-    /// What it allows, separated by spaces.
+    /// Its scopes, separated by spaces.
     pub(crate) scopes: String,
-    /// The accounts of a customer; none if it is no customer's.
+    /// The accounts of a customer; empty for others.
     pub(crate) accounts: Vec<String>,
-    /// How long it is valid, in seconds.
+    /// Its lifetime, in seconds.
     pub(crate) lifetime: i64,
 }
 

@@ -247,12 +247,12 @@ impl Client {
         }
     }
 
-    /// Returns what is at a path.
+    /// Returns the JSON at a path.
     pub async fn get(&self, path: &str) -> Result<Value> {
         self.get_until(path, |reply| !reply.is_for_later()).await
     }
 
-    /// Returns what is at a path, which is asked for until a reply is `done`.
+    /// Returns the JSON at a path, which is requested until a reply is `done`.
     pub async fn get_until(&self, path: &str, done: impl Fn(&Reply) -> bool + Send) -> Result<Value> {
         let reply = self.send_until(&Request::get(path), done).await?;
         if reply.status != 200 {

@@ -1,4 +1,4 @@
-//! Secret texts, each of which stands for something for a minute.
+//! Codes: secret texts, each of which stands for a value for a minute.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +11,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 /// The most open codes. Of more, the oldest goes.
 const MOST: usize = 100;
 
-/// How long a code works. RFC 6749 recommends at most ten minutes for codes of tokens; a script needs a moment, and a click too.
+/// The lifetime of a code. RFC 6749 recommends at most ten minutes for codes of tokens; a script
+/// needs a moment, and a click too.
 pub const LIFETIME: TimeDelta = TimeDelta::seconds(60);
 
-/// The open codes, the oldest first: when each was opened, and what it stands for.
+/// The open codes, the oldest first, each with the time of its opening and its value.
 #[derive(Debug)]
 pub struct Codes<T>(Mutex<VecDeque<(String, DateTime<Utc>, T)>>);
 
@@ -46,7 +47,7 @@ impl<T> Codes<T> {
         (now - opened < LIFETIME).then_some(value)
     }
 
-    /// What a code stands for, which stays open. None if there is no such code, or no longer.
+    /// The value of a code, which stays open. None if the code is unknown or expired.
     pub fn look(&self, text: &str, now: DateTime<Utc>) -> Option<T>
     where
         T: Clone,

@@ -37,7 +37,8 @@ const FILE_NAME: &str = "payments.sqlite";
 /// The file beside it that a running engine locks. The operating system unlocks it however the process ends.
 const LOCK_NAME: &str = "payments.lock";
 
-/// How long calls of others may still take at the end. Nobody's half-sent call delays it for longer.
+/// The longest time that calls of others may still take at the end. A half-sent call does not delay
+/// it for longer.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The URL of an engine that nothing serves.
@@ -48,11 +49,11 @@ const UNSERVED: &str = "http://127.0.0.1:9";
 pub struct Engine {
     direct: Direct,
     server: Option<Server>,
-    /// What is released with the engine.
+    /// Resources that are released with the engine.
     _held: Held,
 }
 
-/// What an engine holds: the lock of its folder, and the folder itself if it is temporary.
+/// Resources of an engine: the lock of its folder, and the folder itself if it is temporary.
 #[derive(Debug, Default)]
 struct Held {
     _lock: Option<File>,

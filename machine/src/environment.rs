@@ -34,7 +34,8 @@ pub const TOKEN_PATH: &str = "/oauth2/token";
 /// The path where a person signs in to the console, and gets a code for a token. It is the identity provider's, too.
 pub const AUTHORIZE_PATH: &str = "/oauth2/authorize";
 
-/// The master secret of webhooks on one machine. It is no secret: receivers of one machine derive theirs from it.
+/// The master secret of webhooks on one machine. It need not be secret: receivers of one machine
+/// derive theirs from it.
 const WEBHOOK_MASTER: &str = "the master secret of one machine's webhooks";
 
 /// Returns the master secret of webhooks on one machine.
@@ -54,13 +55,13 @@ pub struct Environment {
     pub access_key: String,
     /// The bank's time zone.
     pub time_zone: String,
-    /// How many days ahead a payment may be.
+    /// The most days ahead of a payment.
     pub horizon_days: u32,
-    /// How many payments a sweep claims per second on each shard; 0 is no limit.
+    /// The claims of a sweep per second on each shard; 0 for no limit.
     pub claims_per_second: u32,
-    /// How many results an invocation settles per second; 0 is no limit.
+    /// The settlements of an invocation per second; 0 for no limit.
     pub settlements_per_second: u32,
-    /// How many payments the archive moves per second on each shard; 0 is no limit.
+    /// The payments that the archive moves per second on each shard; 0 for no limit.
     pub moves_per_second: u32,
     /// The most settlements of one report.
     pub max_report_rows: u32,
@@ -68,7 +69,7 @@ pub struct Environment {
     pub account_claim: String,
     /// The clients whose tokens pass without that claim, separated by commas.
     pub machine_clients: String,
-    /// How many shards the due payments are spread over.
+    /// The number of shards of due payments.
     pub shards: u16,
     /// The most dispatch attempts of a payment.
     pub dispatch_attempts: u32,
@@ -78,13 +79,13 @@ pub struct Environment {
     pub calendars: String,
     /// The cut-offs of calendars.
     pub cut_offs: String,
-    /// How many minutes before a cut-off a payment has to be created and due.
+    /// The minutes before a cut-off by which a payment must be created and due.
     pub cut_off_lead_minutes: String,
-    /// What happens to payments of closed dates, if their requests do not say so.
+    /// The date rule of payments whose requests have none.
     pub date_rule: String,
     /// Whether the gateway requires tokens, so that operators sign in to the console.
     pub require_tokens: bool,
-    /// What the console says is paused: `none`, `sending` or `settling`.
+    /// The paused part, as the console shows it: `none`, `sending` or `settling`.
     pub paused: &'static str,
 }
 
@@ -167,7 +168,8 @@ impl Environment {
             "ConsoleTokenUrl" if self.require_tokens => TOKEN_PATH.to_owned(),
             // The store of files is one of the dependencies. A name of a bucket has no capitals.
             "ReportsBucket" | "AttemptsBucket" => "one-machine".to_owned(),
-            // In this process the master secret is one of the dependencies, and so is what the names of resources stand for.
+            // In this process the master secret is one of the dependencies, like the resources that
+            // the names stand for.
             "WebhookMaster" => format!("given:{WEBHOOK_MASTER}"),
             _ => return None,
         })

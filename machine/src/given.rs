@@ -22,15 +22,15 @@ use crate::handlers::invocation::context;
 use crate::stack::{EngineChoice, Stack};
 use crate::time::Time;
 
-/// How long an invocation may take, unless its test says otherwise.
+/// The timeout of an invocation, unless its test says otherwise.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(15);
 
-/// A machine whose clock advances by what is waited for.
+/// A machine whose clock advances by each wait.
 #[derive(Debug)]
 pub struct Given {
     /// The machine.
     pub stack: Stack,
-    /// Its tables.
+    /// The machine's tables.
     pub store: Store,
     time: Time,
 }
@@ -70,7 +70,7 @@ impl Given {
         Ok(Self { store: stack.store(stack.client()), stack, time })
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn pass(&self, time: TimeDelta) {
         self.time.pass(time);
     }

@@ -1,7 +1,8 @@
 //! Layers between the AWS SDK and an engine: each sees every try of a call, changes it, answers it or sends it on.
 //!
-//! They sit below the SDK, so that retries, timeouts and error types are the real ones. A stack is one line, such as
-//! `Layers::over(engine).with(weaken).with(fault).with(record)`: a call passes them in this order.
+//! Layers sit below the SDK, so that retries, timeouts and error types are the real ones. A stack
+//! is one line, such as `Layers::over(engine).with(weaken).with(fault).with(record)`: a call passes
+//! them in this order.
 
 pub mod attributes;
 mod call;

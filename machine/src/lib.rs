@@ -1,6 +1,6 @@
-//! AWS on one machine: an embedded DynamoDB, queues, schedules, and what delivers their events to functions.
+//! AWS on one machine: an embedded DynamoDB, queues, schedules, and the delivery of their events to functions.
 //!
-//! It links no function: [`Handlers`] are values that a caller gives it.
+//! The crate links no function: [`Handlers`] are values that a caller gives it.
 
 pub mod client;
 pub mod codes;
@@ -14,6 +14,7 @@ pub mod links;
 pub mod payload;
 pub mod progress;
 pub mod queues;
+pub mod schedule;
 pub mod server;
 mod stack;
 pub mod template;

@@ -1,7 +1,7 @@
 //! Data of payments, as clients might send it: for loads, demos, benchmarks and tests.
 //!
-//! What a payment costs depends on how well its data compresses. So there are kinds of it, from a random source, and
-//! every text has exactly the size that was asked for.
+//! The cost of a payment depends on how well its data compresses. So there are kinds of data, from
+//! a random source, and every text has exactly the requested size.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -108,7 +108,7 @@ impl FromStr for DataKind {
 
     fn from_str(text: &str) -> Result<Self> {
         let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
-        kind.with_context(|| format!("{text:?} is no kind of data; give {}", Self::ALL.map(Self::name).join(", ")))
+        kind.with_context(|| format!("{text:?} is not a kind of data; give {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 

@@ -55,7 +55,7 @@ pub struct StackBuilder {
     reports: Option<PathBuf>,
 }
 
-/// The tables, the queues and the report store, and what the functions are told of them.
+/// The tables, the queues and the report store, and the functions' settings about them.
 #[derive(Debug)]
 pub struct Stack {
     engine: Option<Engine>,

@@ -1,4 +1,4 @@
-//! `template.yaml`, read once into types. What cannot be read is an error with its line.
+//! `template.yaml`, read once into types. A part that cannot be read is an error with its line.
 
 mod intrinsics;
 pub mod yaml;
@@ -7,10 +7,15 @@ use std::sync::LazyLock;
 
 use anyhow::{Context as _, Result, anyhow};
 use chrono::TimeDelta;
+use payments_delivery::queue::QueueMappingSettings;
+use payments_delivery::{StreamSettings, seconds};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use intrinsics::Intrinsics;
-use yaml::{Node, YamlError};
+use yaml::{Content, Node, YamlError};
+
+use crate::schedule::ScheduleSpec;
 
 pub use intrinsics::Given;
 
@@ -19,16 +24,33 @@ pub const OURS: &str = include_str!("../../template.yaml");
 
 static READ: LazyLock<Result<Template, YamlError>> = LazyLock::new(|| Template::read(OURS));
 
-/// The properties of schedules, streams and queues that one machine does not simulate, because they are about EventBridge, metrics, or
-/// records that wait for too long. Any other that it does not know is an error.
-const NOT_SIMULATED: [&str; 7] = [
+/// The attributes of functions, events and queues that one machine does not simulate, because they are about AWS alone, routes, or
+/// records that wait for too long. Variables are read when a function asks for them. Any other that it does not know is an error.
+const NOT_SIMULATED: [&str; 24] = [
+    "ApiId",
+    "Architectures",
+    "Auth",
+    "CodeUri",
+    "Description",
+    "Environment",
+    "Handler",
+    "KmsMasterKeyId",
+    "LoggingConfig",
     "MaximumRecordAgeInSeconds",
+    "MessageRetentionPeriod",
+    "Method",
     "MetricsConfig",
     "OmitName",
     "ParallelizationFactor",
+    "Path",
+    "PropagateTags",
     "RetryPolicy",
+    "Role",
+    "Runtime",
     "ScheduleExpressionTimezone",
+    "SqsManagedSseEnabled",
     "StartingPosition",
+    "Tags",
 ];
 
 /// The template.
@@ -42,141 +64,63 @@ pub struct Template {
 }
 
 /// A function.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct DeployedFunction {
-    /// Its logical id.
+    /// The function's logical id.
+    #[serde(skip)]
     pub id: String,
-    /// Its package, which is its name on one machine.
+    /// The function's package, which is its name on one machine.
+    #[serde(skip)]
     pub package: String,
-    /// How long an invocation may take.
+    /// The timeout of an invocation.
+    #[serde(deserialize_with = "seconds")]
     pub timeout: TimeDelta,
-    /// Its memory in MB.
+    /// The function's memory in MB.
+    #[serde(rename = "MemorySize")]
     pub memory: u32,
-    /// How many invocations are reserved for it, if any.
+    /// The number of invocations that are reserved for the function, if any.
+    #[serde(rename = "ReservedConcurrentExecutions")]
     pub concurrency: Option<u32>,
-    /// How long an asynchronous invocation may wait, if the template says so.
-    pub longest_wait: Option<TimeDelta>,
-    /// Its schedules.
+    event_invoke_config: Option<Asynchronous>,
+    /// The function's schedules.
+    #[serde(skip)]
     pub schedules: Vec<ScheduleSpec>,
     /// The streams that it reads.
-    pub streams: Vec<StreamSource>,
+    #[serde(skip)]
+    pub streams: Vec<StreamSettings>,
     /// The queues that it reads.
-    pub queues: Vec<QueueSource>,
-    /// Its variables behind those of all functions.
+    #[serde(skip)]
+    pub queues: Vec<QueueMappingSettings>,
+    /// The function's variables and those of all functions.
+    #[serde(skip)]
     variables: Vec<(String, Node)>,
 }
 
-/// A schedule.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub struct ScheduleSpec {
-    /// Its event's name, in words: `archive-begins` for `ArchiveBegins`.
-    #[serde(skip)]
-    pub name: String,
-    /// The package that it invokes.
-    #[serde(skip)]
-    pub package: String,
-    /// When: a rate, or a cron expression.
-    #[serde(rename = "ScheduleExpression")]
-    pub expression: String,
-    /// The input of the function, in JSON.
-    pub input: String,
-    #[serde(default)]
-    state: State,
+/// The asynchronous invocations of a function.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asynchronous {
+    #[serde(rename = "MaximumEventAgeInSeconds", deserialize_with = "seconds")]
+    longest_wait: TimeDelta,
+    #[serde(rename = "MaximumRetryAttempts", deserialize_with = "no_retry")]
+    _retries: (),
 }
 
-/// Whether a schedule runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum State {
-    #[default]
-    Enabled,
-    Disabled,
-}
-
-/// An event source mapping of a stream.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub struct StreamSource {
-    /// The stream, as an attribute of its table.
-    pub stream: String,
-    /// Whether it is polled.
-    #[serde(default = "yes")]
-    pub enabled: bool,
-    pub(crate) batch_size: usize,
-    #[serde(default, rename = "MaximumBatchingWindowInSeconds", deserialize_with = "seconds")]
-    pub(crate) window: TimeDelta,
-    #[serde(rename = "FilterCriteria")]
-    pub(crate) filters: Filters,
-    #[serde(default, rename = "FunctionResponseTypes")]
-    pub(crate) responses: Vec<ResponseType>,
-    #[serde(default)]
-    pub(crate) bisect_batch_on_function_error: bool,
-    /// -1 is for ever.
-    pub(crate) maximum_retry_attempts: i64,
-    #[serde(rename = "TumblingWindowInSeconds")]
-    pub(crate) tumbling_window: Option<i64>,
-    #[serde(rename = "DestinationConfig")]
-    pub(crate) destination: Option<DestinationConfig>,
-}
-
-/// What a function declares that names the records or messages that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) enum ResponseType {
-    ReportBatchItemFailures,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Filters {
-    pub(crate) filters: [Pattern; 1],
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Pattern {
-    pub(crate) pattern: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct DestinationConfig {
-    pub(crate) on_failure: Destination,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "Type", content = "Destination")]
-pub(crate) enum Destination {
-    /// The attribute of a queue.
+/// A trigger of a function.
+#[derive(Deserialize)]
+#[serde(tag = "Type", content = "Properties", deny_unknown_fields)]
+enum Event {
+    HttpApi {},
+    ScheduleV2(ScheduleSpec),
+    DynamoDB(StreamSettings),
     #[serde(rename = "SQS")]
-    Queue(String),
-}
-
-/// An event source mapping of a queue.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub struct QueueSource {
-    /// The queue, as an attribute of its resource.
-    pub queue: String,
-    /// Whether it is polled.
-    #[serde(default = "yes")]
-    pub enabled: bool,
-    pub(crate) batch_size: usize,
-    #[serde(default, rename = "FunctionResponseTypes")]
-    pub(crate) responses: Vec<ResponseType>,
-    #[serde(rename = "ScalingConfig")]
-    pub(crate) scaling: Scaling,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub(crate) struct Scaling {
-    pub(crate) maximum_concurrency: usize,
+    Queue(QueueMappingSettings),
 }
 
 /// A queue.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct DeployedQueue {
     pub(crate) visibility_timeout: Option<i64>,
     pub(crate) redrive_policy: Option<Redrive>,
@@ -189,33 +133,10 @@ pub(crate) struct Redrive {
     pub(crate) max_receive_count: u32,
 }
 
-/// The properties of a function that one machine reads, or those of all functions.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Properties {
-    #[serde(default, deserialize_with = "some_seconds")]
-    timeout: Option<TimeDelta>,
-    memory_size: Option<u32>,
-    reserved_concurrent_executions: Option<u32>,
-    event_invoke_config: Option<Asynchronous>,
-}
-
-#[derive(Deserialize)]
-struct Asynchronous {
-    #[serde(rename = "MaximumEventAgeInSeconds", deserialize_with = "seconds")]
-    longest_wait: TimeDelta,
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn seconds<'n, D: Deserializer<'n>>(from: D) -> Result<TimeDelta, D::Error> {
-    u32::deserialize(from).map(|seconds| TimeDelta::seconds(seconds.into()))
-}
-
-fn some_seconds<'n, D: Deserializer<'n>>(from: D) -> Result<Option<TimeDelta>, D::Error> {
-    seconds(from).map(Some)
+/// One machine repeats no asynchronous invocation that failed.
+fn no_retry<'n, D: Deserializer<'n>>(from: D) -> Result<(), D::Error> {
+    let retries = u32::deserialize(from)?;
+    (retries == 0).then_some(()).ok_or_else(|| D::Error::custom("one machine repeats no run that failed"))
 }
 
 impl Template {
@@ -240,20 +161,16 @@ impl Template {
             conditions: document.field("Conditions")?.clone(),
             resources: resources.fields().iter().map(|(id, _)| id.clone()).collect(),
         };
-        let of_all = intrinsics.resolved(globals)?;
         let (mut functions, mut queues) = (Vec::new(), Vec::new());
         for (id, resource) in resources.fields() {
-            let properties = || intrinsics.resolved(resource.field("Properties")?);
             match resource.field("Type")?.text() {
                 Some("AWS::Serverless::Function") => {
-                    let mut function = DeployedFunction::read(id, resource, &properties()?, &of_all)?;
-                    for properties in [globals, resource.field("Properties")?] {
-                        let variables = properties.get("Environment").and_then(|it| it.get("Variables"));
-                        function.variables.extend(variables.into_iter().flat_map(Node::fields).cloned());
-                    }
-                    functions.push(function);
+                    functions.push(DeployedFunction::read(id, resource, globals, &intrinsics)?);
                 }
-                Some("AWS::SQS::Queue") => queues.push((id.clone(), DeployedQueue::deserialize(&properties()?)?)),
+                Some("AWS::SQS::Queue") => {
+                    let properties = intrinsics.resolved(resource.field("Properties")?)?;
+                    queues.push((id.clone(), DeployedQueue::deserialize(&properties.without(&NOT_SIMULATED))?));
+                }
                 _ => {}
             }
         }
@@ -271,7 +188,7 @@ impl Template {
 
     /// Returns every schedule that is enabled.
     pub fn schedules(&self) -> impl Iterator<Item = &ScheduleSpec> {
-        self.functions.iter().flat_map(|function| &function.schedules).filter(|it| it.state == State::Enabled)
+        self.functions.iter().flat_map(|function| &function.schedules).filter(|spec| spec.is_enabled())
     }
 
     /// Returns the default of a parameter.
@@ -288,7 +205,7 @@ impl Template {
     /// # Errors
     /// If there is no such function, or the variable's value cannot be read.
     pub fn variable(&self, package: &str, name: &str, given: Given<'_>) -> Result<Option<String>> {
-        let mut variables = self.function(package)?.variables.iter().rev();
+        let mut variables = self.function(package)?.variables.iter();
         let value = variables.find(|(known, _)| known == name).map(|(_, value)| self.intrinsics.text(value, given));
         Ok(value.transpose()?)
     }
@@ -311,50 +228,49 @@ impl DeployedFunction {
         self.variables.iter().map(|(name, _)| name.as_str())
     }
 
-    fn read(id: &str, resource: &Node, properties: &Node, globals: &Node) -> Result<Self, YamlError> {
-        let (own, of_all) = (Properties::deserialize(properties)?, Properties::deserialize(globals)?);
+    /// Returns how long an asynchronous invocation may wait, if the template says so.
+    pub fn longest_wait(&self) -> Option<TimeDelta> {
+        self.event_invoke_config.as_ref().map(|config| config.longest_wait)
+    }
+
+    fn read(id: &str, resource: &Node, globals: &Node, intrinsics: &Intrinsics) -> Result<Self, YamlError> {
+        let written = merged(resource.field("Properties")?, globals);
+        let mut properties = intrinsics.resolved(&written)?.without(&NOT_SIMULATED);
+        let events = properties.take("Events")?;
         let binary = resource.field("Metadata")?.field("BuildProperties")?.field("Binary")?;
-        let package = binary.text().ok_or_else(|| binary.error("the name of a package is a text"))?;
-        let missing = |name: &str| properties.error(&format!("{id} has no {name}"));
         let mut function = Self {
             id: id.to_owned(),
-            package: package.to_owned(),
-            timeout: own.timeout.or(of_all.timeout).ok_or_else(|| missing("Timeout"))?,
-            memory: own.memory_size.or(of_all.memory_size).ok_or_else(|| missing("MemorySize"))?,
-            concurrency: own.reserved_concurrent_executions,
-            longest_wait: own.event_invoke_config.map(|it| it.longest_wait),
-            schedules: Vec::new(),
-            streams: Vec::new(),
-            queues: Vec::new(),
-            variables: Vec::new(),
+            package: String::deserialize(binary)?,
+            variables: written.field("Environment")?.field("Variables")?.fields().to_vec(),
+            ..Self::deserialize(&properties)?
         };
-        for (name, event) in properties.field("Events")?.fields() {
-            let (kind, settings) = (event.field("Type")?, event.field("Properties")?.without(&NOT_SIMULATED));
-            match kind.text() {
-                Some("HttpApi") => {}
-                Some("ScheduleV2") => {
-                    let (name, package) = (in_words(name), package.to_owned());
-                    function.schedules.push(ScheduleSpec { name, package, ..ScheduleSpec::deserialize(&settings)? });
+        let package = function.package.clone();
+        for (name, event) in events.fields() {
+            let package = package.clone();
+            match Event::deserialize(event)? {
+                Event::HttpApi {} => {}
+                Event::ScheduleV2(spec) => function.schedules.push(spec.named(name, package)),
+                Event::DynamoDB(settings) => {
+                    function.streams.push(StreamSettings { function_name: package, ..settings });
                 }
-                Some("DynamoDB") => function.streams.push(StreamSource::deserialize(&settings)?),
-                Some("SQS") => function.queues.push(QueueSource::deserialize(&settings)?),
-                _ => return Err(kind.error("one machine has no such event")),
+                Event::Queue(settings) => function.queues.push(settings),
             }
         }
         Ok(function)
     }
 }
 
-/// Returns a name of CloudFormation as one machine writes it.
-fn in_words(name: &str) -> String {
-    let mut words = String::new();
-    for letter in name.chars() {
-        if letter.is_uppercase() && !words.is_empty() {
-            words.push('-');
+/// Returns the properties of a function with those of all functions, as SAM merges them: mappings by their fields.
+fn merged(own: &Node, of_all: &Node) -> Node {
+    let (Content::Map(added), Content::Map(fields)) = (&own.content, &of_all.content) else { return own.clone() };
+    let mut fields = fields.clone();
+    for (name, node) in added {
+        match fields.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = merged(node, known),
+            None => fields.push((name.clone(), node.clone())),
         }
-        words.extend(letter.to_lowercase());
     }
-    words
+    Node { line: own.line, content: Content::Map(fields) }
 }
 
 #[cfg(test)]

@@ -39,13 +39,13 @@ impl Time {
         self.millis.fetch_max(instant.timestamp_millis(), Ordering::Relaxed);
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn pass(&self, time: TimeDelta) {
         let millis = time.num_milliseconds();
         self.millis.fetch_add(millis - millis % self.step, Ordering::Relaxed);
     }
 
-    /// Returns the clock, on which a wait lets the time pass.
+    /// Returns the clock. A wait on it advances the time.
     pub fn clock(&self) -> Clock {
         let (shown, passed) = (self.clone(), self.clone());
         let pass = move |time| passed.pass(TimeDelta::from_std(time).unwrap_or_default());

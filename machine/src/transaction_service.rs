@@ -1,8 +1,8 @@
 //! A simulation of the bank's transaction service: it receives requests and sends settlement results.
 //!
-//! The results come late and out of order. Some are repeated, and some are failures. As in the real service, a payment id
-//! has one settlement and one transaction id, however often it is requested. Everything follows from the seed and the
-//! payment id, so the order of requests changes nothing.
+//! The results come late and out of order. Some are repeated, and some are failures. As in the real
+//! service, a payment id has one settlement and one transaction id, however often it is requested.
+//! The seed and the payment id decide everything, so the order of requests changes nothing.
 
 mod chosen;
 
@@ -28,9 +28,9 @@ pub struct TransactionServiceSettings {
     pub shortest_delay: TimeDelta,
     /// The longest time from a request to its settlement result.
     pub longest_delay: TimeDelta,
-    /// How many payments of a thousand fail.
+    /// The failing payments in a thousand.
     pub failures_per_thousand: u16,
-    /// How many settlement results of a thousand are repeated.
+    /// The repeated settlement results in a thousand.
     pub repeats_per_thousand: u16,
     /// Whether a payment's reference can choose its settlement, as [`Chosen`] says.
     pub is_sandbox: bool,
@@ -82,7 +82,7 @@ impl TransactionServiceSettings {
     }
 }
 
-/// How a payment ends, in the words of the service: not every code of it is a listed one.
+/// The end of a payment, in the words of the service: not every code of it is a listed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum End {
     Processed(TransactionId),
@@ -104,7 +104,7 @@ fn derived(seed: u64, payment: PaymentId, what: &str) -> Uuid {
     Uuid::new_v5(&NAMESPACE, format!("{seed}/{payment}/{what}").as_bytes())
 }
 
-/// What the service received and sent so far.
+/// The numbers of received and sent messages so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServiceCounts {
     /// Requests that it accepted.
@@ -121,7 +121,7 @@ pub struct ServiceCounts {
     pub repeated_results: u64,
 }
 
-/// What one step did.
+/// The numbers of one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
     /// Requests that it received.
@@ -143,17 +143,18 @@ pub struct TransactionService {
     counts: ServiceCounts,
 }
 
-/// What the service knows of a payment.
+/// The service's knowledge of a payment.
 #[derive(Debug)]
 struct Known {
-    /// A digest of its first request: the requests themselves would be gigabytes for a million payments.
+    /// A digest of the first request: the requests themselves would be gigabytes for a million payments.
     content: Uuid,
     transfer: Transfer,
     requests: u64,
     results: u64,
 }
 
-/// What a payment's first request asks for, which later ones do not change: the service knows requests by their payment.
+/// The content of a payment's first request. Later requests do not change it: the service knows
+/// requests by their payment.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Transfer {
@@ -215,7 +216,7 @@ impl TransactionService {
         Some(is_amount && *transfer.currency == *currency && *transfer.payee_account_id == *payee)
     }
 
-    /// Returns what it received and sent so far.
+    /// Returns the numbers of received and sent messages so far.
     pub fn counts(&self) -> ServiceCounts {
         self.counts
     }
@@ -303,7 +304,7 @@ impl TransactionService {
     }
 }
 
-/// What the reference of a request chooses.
+/// The choice by a request's reference.
 fn chosen_by(fields: &Fields) -> Option<Chosen> {
     Chosen::of(&serde_json::from_str::<String>(fields.get("reference")?.get()).ok()?)
 }

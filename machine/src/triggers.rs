@@ -1,5 +1,5 @@
-//! What invokes the functions besides HTTP: schedules, stream and queues. The transaction service is here, too, and the
-//! expiry of items.
+//! The triggers of the functions besides HTTP: schedules, stream and queues. The transaction service is here, too, and
+//! the expiry of items.
 //!
 //! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` configures them. Here one
 //! [`Triggers::tick`] does everything that is due now. As in Lambda, events and responses are JSON, and an invocation has
@@ -7,7 +7,6 @@
 
 mod expiry;
 mod publishing;
-mod schedule;
 mod sources;
 mod starting;
 mod tick;
@@ -26,22 +25,23 @@ use crate::client::Client;
 use crate::handlers::Handlers;
 use crate::handlers::invocation::context;
 use crate::queues::Queues;
+use crate::schedule::{Schedule, ScheduleSpec};
 use crate::stack::Stack;
-use crate::template::{DeployedFunction, ScheduleSpec, Template};
+use crate::template::{DeployedFunction, Template};
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 use crate::triggers::expiry::Expiry;
 use crate::triggers::publishing::Publishing;
-use crate::triggers::sources::{queue_source, stream_source};
+use crate::triggers::sources::{failures, queue_source, stream_source};
 use crate::triggers::starting::Starting;
 
-pub use schedule::Schedule;
 pub use sources::{queue_settings, stream_settings};
 pub use tick::{Counts, Tick, Took};
 
-/// The stream of the hot table. That of the log wakes `publish`, which reads none of its records.
+/// The stream of the hot table. That of the log wakes `publish`, which does not read its records.
 const HOT_STREAM: &str = "PaymentsTable.StreamArn";
 
-/// How many invocations a queue has at once, unless the template permits fewer. Lambda starts with five pollers.
+/// The invocations of a queue at once, unless the template permits fewer. Lambda starts with five
+/// pollers.
 const POLLERS: usize = 5;
 
 /// The timeout of a scheduled function. The template allows more. Here it is short, because a scheduled function holds
@@ -63,7 +63,7 @@ pub struct Triggers {
     starting: Starting,
 }
 
-/// What Lambda polls for a function.
+/// A source that Lambda polls for a function.
 enum Mapping {
     Stream(Box<StreamMapping>),
     /// A queue, and how many invocations run at once.
@@ -82,13 +82,14 @@ impl Triggers {
         let mut mappings = Vec::new();
         for function in &template.functions {
             if let Some(source) = stream_source(function).filter(|source| source.stream == HOT_STREAM) {
-                let failures = source.failures().map(|queue| queues.at(queue)).transpose()?;
+                let failures = failures(source).map(|queue| queues.at(queue)).transpose()?;
                 let mapping = StreamMapping::new(stream_settings(&function.package, failures)?, stream.clone())?;
                 mappings.push((function, Mapping::Stream(Box::new(mapping))));
             }
             if let Some(source) = queue_source(function) {
                 let mapping = QueueMapping::new(queue_settings(&function.package)?, queues.at(&source.queue)?.clone());
-                mappings.push((function, Mapping::Queue(mapping, source.scaling.maximum_concurrency.min(POLLERS))));
+                let pollers = source.scaling_config.map_or(POLLERS, |it| it.maximum_concurrency.min(POLLERS));
+                mappings.push((function, Mapping::Queue(mapping, pollers)));
             }
         }
         Ok(Self {
@@ -119,7 +120,8 @@ impl Triggers {
         self
     }
 
-    /// Lets `publish` and what operators start run beside the rest, so that a webhook endpoint that hangs holds nothing up. [`end`](Self::end) waits for it.
+    /// From now on, `publish` and the functions that operators start run beside the rest, so that a
+    /// webhook endpoint that hangs holds nothing up. [`end`](Self::end) waits for them.
     #[must_use]
     pub fn in_background(mut self) -> Self {
         self.publishing.in_background();
@@ -152,7 +154,8 @@ impl Triggers {
             tick.troubles.push(format!("expired items stay: {error:#}"));
         }
         while self.deliver(now, &mut tick).await {}
-        // After all that is there was counted: where nothing runs in the background, a recount meets counters that stand still.
+        // After the stream is counted: if nothing runs in the background, a recount compares
+        // counters that stand still.
         tick.troubles.extend(self.starting.step(now).await);
         if let Err(error) = self.publishing.wake(now).await {
             tick.troubles.push(format!("publish: {error}"));
@@ -211,8 +214,8 @@ impl Triggers {
         self.functions.scheduled(&spec.package, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 
-    /// Delivers what is ready in each stream and queue, and lets the transaction service work before a queue is read. Returns whether there
-    /// was anything.
+    /// Delivers the records and messages that are ready, and steps the transaction service before a
+    /// queue is read. Returns whether there were any.
     async fn deliver(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let mut any = false;
         for number in 0..self.mappings.len() {

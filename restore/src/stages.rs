@@ -20,7 +20,11 @@ pub use template::template;
 
 use std::time::Duration;
 
+use payments_model::UtcSecond;
+use serde_json::json;
+
 use crate::call::Call;
+use crate::note::Kind;
 use crate::step::{Act, Fact, Read, Step, Want};
 
 /// For what is done at once, and may take a while to be seen.
@@ -43,4 +47,17 @@ fn step(what: impl Into<String>, call: Call, done: Vec<Fact>) -> Step {
 /// A step that waits for these facts.
 fn wait(what: impl Into<String>, done: Vec<Fact>) -> Step {
     Step { what: what.into(), needs: Vec::new(), act: Act::Wait, done, failed: None, within: SOON }
+}
+
+fn describe_table(table: &str) -> Call {
+    Call::aws(&format!("dynamodb describe-table --table-name {table}"))
+}
+
+/// The backups of a table have an instant, or at least exist.
+fn window(table: &str, to: Option<UtcSecond>, kind: Kind) -> Fact {
+    let call = Call::aws(&format!("dynamodb describe-continuous-backups --table-name {table}"));
+    let part = "/ContinuousBackupsDescription/PointInTimeRecoveryDescription";
+    let want = to.map_or_else(|| Want::Is(json!({"PointInTimeRecoveryStatus": "ENABLED"})), Want::Covers);
+    let remedy = format!("choose an instant to which the {} table can be restored, and start again", kind.word());
+    fact(format!("the backups' window of {table}"), call, part, want, remedy)
 }

@@ -1,5 +1,5 @@
 //! The time of cold functions to their first response, beside an empty function: Lambda's runtime, an SDK client and no
-//! work (`shared/boot/examples/empty.rs`). They are measured in pairs, so that other load meets both. Times are
+//! work (`shared/boot/examples/empty.rs`). The two are measured in pairs, so that other load slows both. Times are
 //! printed and not judged: they depend on the machine.
 
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::deployed::Deployed;
 use crate::events::Arranged;
 use crate::tools::Tools;
 
-/// The first event of each function, and what the row adds to its name: an event, or in its place a text that
-/// finds nothing to do, so that the start is compared and not the work.
+/// The first event of each function, an addition to its name in the row, and a text in place of the
+/// event that finds nothing to do, so that the start is compared and not the work.
 const FIRST: [(&str, &str, Option<&str>); 16] = [
     ("ingest/create", "", None),
     ("query-account/list", "", None),
@@ -67,7 +67,7 @@ async fn row(
     let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..pairs {
         let mut arranged = Arranged::of(event).await?;
-        // The pace of `settle` is no part of its start.
+        // The start of `settle` does not depend on its pace.
         arranged.other.insert("SETTLEMENTS_PER_SECOND".to_owned(), "0".to_owned());
         if let Some(text) = text {
             text.clone_into(&mut arranged.event);

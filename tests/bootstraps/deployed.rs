@@ -37,7 +37,8 @@ impl Deployed {
         Template::ours()?.function(package).map(Self)
     }
 
-    /// Its variables in a test: those of the template, with the values that the handlers have in process.
+    /// The function's variables in a test: those of the template, with the values of the handlers
+    /// in process.
     pub(crate) fn variables(&self, environment: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
         let value = |name: &str| match name {
             "REPORTS_URL" | "JOURNAL_URL" => Some(format!("file://{}", places.reports)),

@@ -157,8 +157,8 @@ impl Arranged {
 fn metrics(said: &str) -> Result<Vec<String>> {
     let mut metrics = Vec::new();
     for line in said.lines() {
-        let object: Value = serde_json::from_str(line).with_context(|| format!("a line that is no JSON: {line}"))?;
-        ensure!(object.is_object(), "a line that is no JSON object: {line}");
+        let object: Value = serde_json::from_str(line).with_context(|| format!("a line that is not JSON: {line}"))?;
+        ensure!(object.is_object(), "a line that is not a JSON object: {line}");
         if !object["_aws"].is_null() {
             metrics.push(line.to_owned());
         }

@@ -35,7 +35,7 @@ const FUNCTION_NAME: &str = "captured";
 /// The shortest time that the emulator, whose clock is the machine's, gives an invocation.
 const LEAST: TimeDelta = TimeDelta::minutes(1);
 
-/// How long a sandbox may take to start.
+/// The most time that a sandbox may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running emulator, which ends when this is dropped. Its bootstrap then ends by itself.
@@ -55,7 +55,7 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-/// When an event arrives, and the deadline of its invocation.
+/// The arrival of an event, and the deadline of its invocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     pub(crate) now: DateTime<Utc>,
@@ -125,7 +125,7 @@ impl Sandbox {
         Ok(Answer { status, body: body.to_owned() })
     }
 
-    /// Returns what the bootstrap wrote to standard output and standard error.
+    /// Returns the bootstrap's standard output and standard error.
     pub(crate) fn said(&self) -> Result<String> {
         self.read("said")
     }
@@ -161,7 +161,7 @@ fn of_lambda(times: Times) -> Result<BTreeMap<&'static str, String>> {
 
 /// Returns an address with two free ports. Both are held until both are known, or they could be the same.
 fn free(own: Ipv4Addr) -> Result<[SocketAddr; 2]> {
-    let bind = || TcpListener::bind((own, 0)).with_context(|| format!("{own} is no address of this machine"));
+    let bind = || TcpListener::bind((own, 0)).with_context(|| format!("{own} is not an address of this machine"));
     let (first, second) = (bind()?, bind()?);
     Ok([first.local_addr()?, second.local_addr()?])
 }

@@ -1,11 +1,11 @@
-//! What these tests need besides a Rust toolchain: the bootstraps, the emulator, libfaketime.
+//! The tools that these tests need besides a Rust toolchain: the bootstraps, the emulator, libfaketime.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use payments_boot::Lookup;
 
-/// What to do if these tests are skipped.
+/// The remedy if these tests are skipped.
 pub(crate) const WANTED: &str = "Set BOOTSTRAPS to the folder of sam build or cargo lambda, LAMBDA_EMULATOR to \
      aws-lambda-rie, and FAKETIME_LIBRARY to libfaketime.so.1; .ci/run-bootstraps.sh does.";
 
@@ -20,7 +20,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// Reads the paths from the environment; `None` if it names none of them.
+    /// Reads the paths from the environment; `None` if it names no path.
     pub(crate) fn find() -> Result<Option<Self>> {
         let lookup = Lookup::environment();
         let named = ["BOOTSTRAPS", "LAMBDA_EMULATOR", "FAKETIME_LIBRARY"].map(|name| lookup.text(name));

@@ -18,7 +18,7 @@ use crate::kit::fixture::Fixture;
 use crate::kit::invariants::{self, Stage};
 use crate::kit::{disturbances, transaction_service};
 
-/// What a case makes a function do.
+/// The work of the function in a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Create,

@@ -18,7 +18,7 @@ fn take(log: &LogLines, about: &str) -> Result<Vec<String>> {
     Ok(log.take()?.iter().map(Value::to_string).filter(|line| line.contains(about)).collect())
 }
 
-/// There are lines about this, and each names the table and the item.
+/// Fails unless there are lines about this, and each names the table and the item.
 fn assert_names(log: &LogLines, about: &str, table: &str, item: &Item) -> Result<()> {
     let part = |name: &str| item[name].as_s().map_or("", String::as_str);
     let lines = take(log, about)?;

@@ -81,7 +81,7 @@ async fn settle_returns_what_it_has_not_begun() -> Result<()> {
     fixture.assert_counters_exact().await
 }
 
-/// Every commit meets another transaction, so all tries are made.
+/// Another transaction cancels every commit, so all tries are made.
 #[tokio::test]
 async fn the_aggregator_ends_before_its_deadline() -> Result<()> {
     let fixture = Fixture::start().await?;

@@ -41,7 +41,7 @@ async fn statuses(fixture: &Fixture, intent: &Intent) -> Result<Vec<String>> {
     Ok(hot.iter().chain(&history).map(|head| text(head, "status").to_owned()).collect())
 }
 
-/// The head in the hot table follows, with the time of the settlement.
+/// Fails unless the head in the hot table is completed, with the time of the settlement.
 async fn assert_completed(fixture: &Fixture, intents: &[Intent], settled_at: DateTime<Utc>) -> Result<()> {
     assert_eq!(statuses(fixture, &intents[0]).await?, ["PROCESSED", "PROCESSED"]);
     fixture.assert_lawful(intents, Stage::Finished).await?;
@@ -55,7 +55,7 @@ async fn assert_completed(fixture: &Fixture, intents: &[Intent], settled_at: Dat
 async fn a_result_that_comes_again_completes_it_as_it_was_decided() -> Result<()> {
     let fixture = Fixture::start().await?;
     let (intents, settled_at) = left_in_between(&fixture).await?;
-    // Its message comes again after the queue's visibility timeout.
+    // The result's message comes again after the queue's visibility timeout.
     fixture.settle_all().await?;
     assert!(fixture.time.now() > settled_at);
     assert_completed(&fixture, &intents, settled_at).await
@@ -70,7 +70,7 @@ async fn another_result_is_a_conflict_and_completes_it_as_it_was_decided() -> Re
     fixture.send_result(&processed(&intents[0].transfer(), "T-other"))?;
     ensure!(fixture.settle_step().await.is_some(), "the other result comes first");
     assert_eq!(fixture.measured(["ConflictingResults", "Processed", "RepeatedResults"]), [1, 0, 0]);
-    // Its own result need not come again.
+    // The first result need not come again.
     assert_eq!(statuses(&fixture, &intents[0]).await?, ["PROCESSED", "PROCESSED"]);
     fixture.settle_all().await?;
     assert_completed(&fixture, &intents, settled_at).await
@@ -80,7 +80,7 @@ async fn another_result_is_a_conflict_and_completes_it_as_it_was_decided() -> Re
 async fn a_redrive_completes_it_and_sends_nothing() -> Result<()> {
     let fixture = Fixture::start().await?;
     let (intents, settled_at) = left_in_between(&fixture).await?;
-    // Its result does not come again.
+    // The first result does not come again.
     fixture.redrive_later().await?;
     let sent = fixture.faults.sent();
     drop(fixture.metrics.take());

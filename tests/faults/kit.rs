@@ -1,4 +1,4 @@
-//! What fault tests are made of: a bank whose calls fail, wait and are ordered as a test says, and the invariants.
+//! The parts of fault tests: a bank whose calls fail, wait and are ordered as a test says, and the invariants.
 
 pub(crate) mod disturbances;
 pub(crate) mod fault_injector;

@@ -30,7 +30,7 @@ pub(crate) const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(3 * 24 + 18);
 /// From that night to the next morning.
 const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
 
-/// How long the scheduled functions may take.
+/// The timeout of the scheduled functions.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(14);
 
 /// Invokes a scheduled function.
@@ -121,8 +121,8 @@ impl Case {
     }
 }
 
-/// Each settlement is in exactly one report, published files are unchanged, and the hot table has none of these
-/// payments.
+/// Fails unless each settlement is in exactly one report, published files are unchanged, and the hot
+/// table no longer has these payments.
 async fn assert_night_is_over(
     fixture: &Fixture,
     intents: &[Intent],

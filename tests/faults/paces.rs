@@ -1,6 +1,6 @@
-//! The paces of claims, redrives and settlements, and what they do while DynamoDB throttles.
+//! The paces of claims, redrives and settlements, also while DynamoDB throttles.
 //!
-//! It takes more payments at once than a month has.
+//! The tests take more payments at once than a month has.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -143,7 +143,7 @@ async fn damage(fixture: &Fixture, intent: &Intent, attribute: &str, value: Attr
     fixture.world.set(&fixture.tables().payments, &head, attribute, Some(value)).await
 }
 
-/// Which of these payments were sent.
+/// Whether each of these payments was sent.
 fn sent(fixture: &Fixture, intents: &[Intent]) -> Vec<bool> {
     let sent = fixture.faults.sent_for(&intents[0].account);
     let was = |intent: &Intent| sent.iter().any(|sent| sent.request["amountMinor"] == intent.amount);
@@ -160,7 +160,7 @@ async fn an_unreadable_head_is_isolated_and_sent_once_it_is_repaired() -> Result
     fixture.dispatch_all().await?;
     assert_eq!(sent(&fixture, &intents), [true, true, true, false, true, true, true]);
     let dispatch_failures = bodies(&fixture.dispatch_failures, &fixture);
-    // Its claim and the damage: both records lead to a head that cannot be read.
+    // The payment's claim and the damage: both records lead to a head that cannot be read.
     assert_eq!(dispatch_failures.len(), 2, "{dispatch_failures:#?}");
     let retries =
         stream_settings("dispatch", Some(&fixture.dispatch_failures))?.maximum_retry_attempts.context("no limit")?;
@@ -226,7 +226,7 @@ async fn a_head_that_disagrees_with_its_details_is_isolated_and_never_sent() -> 
         let bodies_of_others = fixture.faults.sent_for(&intents[0].account);
         assert!(bodies_of_others.iter().all(|sent| sent.request["amountMinor"] != 999_999), "{attribute}");
         assert_ne!(fixture.measured(["RequestsDisagreeing"]), [0], "{attribute}");
-        // Its claim, the damage and the redrive, each on its own.
+        // The payment's claim, the damage and the redrive, each on its own.
         assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 3, "{attribute}");
         fixture.assert_counters_exact().await?;
     }

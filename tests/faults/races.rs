@@ -1,8 +1,8 @@
 //! Races: two functions work on one payment at the same time. A task scheduler orders their calls by a random
 //! schedule, and a schedule that breaks something is shrunk.
 //!
-//! In a month, calls on one payment meet by chance. Here all do, also those that no month brings together: a result
-//! before its sweep, a cancel before its create was answered.
+//! In a month, calls on one payment race by chance. Here all calls race, even those that no month
+//! brings together: a result before its sweep, a cancel before its create was answered.
 
 /// The tests of races, each by its name and its race.
 macro_rules! no_schedule_breaks {
@@ -91,13 +91,15 @@ struct Races {
     seen: RefCell<Seen>,
 }
 
-/// What the races were like.
+/// The orders and outcomes of the races.
 #[derive(Debug, Default)]
 struct Seen {
     /// The orders of their calls, each call by task and operation.
     interleavings: HashSet<Vec<(usize, String)>>,
-    /// How often the client's request for the first payment was in time, and how often not: a cancel or an amendment.
+    /// The number of times that the client's request for the first payment, a cancel or an
+    /// amendment, was in time.
     in_time: usize,
+    /// The number of times that this request was too late.
     too_late: usize,
 }
 
@@ -212,7 +214,7 @@ impl Races {
             let create = Ask::create(&account, &key, &body);
             let mut reply = self.fixture.world.send_to(&self.sandboxes[task], create.clone()).await?;
             if reply.status == 503 {
-                // It met an amendment between its own reads. Now it can read it.
+                // An amendment came between the create's own reads. Now the create can read it.
                 reply = self.fixture.world.send_to(&self.sandboxes[task], create).await?;
             }
             anyhow::ensure!(reply.status == 201, "{reply}");
@@ -290,7 +292,7 @@ struct Conditions {
     weakness: Option<Weakness>,
 }
 
-/// The result of many schedules, and what they were like.
+/// The result of many schedules, and their orders and outcomes.
 type Raced = (Result<(), TestError<(bool, Vec<u8>)>>, Seen);
 
 /// Runs a race with many schedules. A failure is the shortest schedule that has it.

@@ -20,7 +20,7 @@ use crate::kit::fixture::Fixture;
 /// The partition of the stream shards' checkpoints.
 const CHECKPOINTS: &str = "CHECKPOINT#counts";
 
-/// The counters of every date, and what the checkpoints count without a date.
+/// The counters of every date, and those of the checkpoints without a date.
 pub(crate) async fn counters(fixture: &Fixture) -> Result<Numbers> {
     Ok(counters::shown(&items(fixture, &fixture.tables().payments).await?))
 }
@@ -37,7 +37,7 @@ pub(crate) async fn items(fixture: &Fixture, table: &str) -> Result<BTreeMap<Key
     Ok(items.iter().map(json_of_item).map(|item| (key_of(&item), item)).collect())
 }
 
-/// Where the counters and the log differ from a recount.
+/// The differences of the counters and the log from a recount.
 pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     let names = fixture.tables();
     let tables = Tables { hot: items(fixture, &names.payments).await?, history: items(fixture, &names.history).await? };
@@ -46,7 +46,8 @@ pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     Ok(differences)
 }
 
-/// Where the log differs from the heads: each version of a payment is there once, and in its order.
+/// The differences of the log from the heads: the log has each version of a payment once, and in
+/// its order.
 async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
     let store = Store::new(fixture.client.clone(), fixture.tables().clone());
     let now = UtcSecond::of(fixture.time.now())?;

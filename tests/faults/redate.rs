@@ -68,12 +68,13 @@ impl Fixture {
         Ok(intent.amendments.len() - 1)
     }
 
-    /// Lets the time pass to the noon of the next Saturday.
+    /// Advances the time to noon of the next Saturday.
     pub(crate) fn pass_to_saturday(&self) -> Result<()> {
         self.pass_to(self.saturday(), 12)
     }
 
-    /// Lets the time pass to the morning of a week after the last Saturday, when all that was moved is due.
+    /// Advances the time to a morning in the week after the last Saturday, when all moved payments
+    /// are due.
     pub(crate) fn pass_over_the_weekend(&self) -> Result<()> {
         let now = self.time.now().date_naive();
         self.pass_to(now + TimeDelta::days(5), 9)

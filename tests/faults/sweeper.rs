@@ -1,6 +1,6 @@
 //! A sweep's cost, its deadline, and a throttled shard that stops no other.
 //!
-//! It takes more payments at once than a month has.
+//! The tests take more payments at once than a month has.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};

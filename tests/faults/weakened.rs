@@ -25,7 +25,7 @@ use crate::kit::staleness::Lag;
 use crate::kit::transaction_service::{read_requests, result_of, send_results};
 use crate::night::invoke;
 
-/// What the invariant checker says of a payment that was not settled.
+/// The invariant checker's finding about a payment that was not settled.
 const STAYS_PENDING: &str = "is PENDING when everything is over";
 
 async fn violations(fixture: &Fixture, intents: &[Intent], stage: Stage) -> Result<String> {
@@ -180,7 +180,7 @@ async fn a_repeated_result_breaks_a_settle_without_a_condition() -> Result<()> {
 #[tokio::test]
 async fn a_conflict_breaks_a_settle_that_reports_no_failures() -> Result<()> {
     assert_seen(STAYS_PENDING, Stage::Finished, async |fixture, weakened| {
-        let settings = QueueMappingSettings { batch_size: 10, report_batch_item_failures: !weakened };
+        let settings = QueueMappingSettings { report_batch_item_failures: !weakened, ..Default::default() };
         let mapping = QueueMapping::new(settings, fixture.results.clone());
         let intents = fixture.pending(2).await?;
         fixture.dispatch_all().await?;
@@ -258,7 +258,7 @@ async fn a_kill_breaks_a_sweeper_that_sends_after_the_update_without_an_outbox()
     };
     assert!(fixture.faults.until_killed(sweep_then_send).await.is_none());
     fixture.faults.clear();
-    // Its next tick finds nothing to do: the payment is pending.
+    // The sweeper's next tick finds nothing to do: the payment is pending.
     fixture.tick(Action::Sweep).await?;
     fixture.serve(None)?;
     fixture.settle_all().await?;

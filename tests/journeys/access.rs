@@ -37,7 +37,7 @@ const NEEDS: [(Route, Scope, Reach, i64); 22] = [
     (Route::GetCalendar, Scope::Read, Reach::Nothing, 404),
 ];
 
-/// Whose payments a route is about.
+/// The owner of the payments that a route shows or changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Account,

@@ -77,7 +77,8 @@ async fn every_alarm_has_a_fault_that_sets_off_it_and_no_other() -> Result<()> {
 async fn the_healthy_day_has_the_metrics_of_the_alarms() -> Result<()> {
     let day = healthy().await?;
     let known: BTreeSet<&Metric> = day.samples.metrics().collect();
-    // These are emitted only when something fails or is changed, or where there is an event bus, which one machine has not.
+    // A healthy day has no samples of these: they show failures and changes, or an event bus, which
+    // one machine does not have.
     let only_of_faults = "Errors WriteThrottleEvents 5xx DroppedEventCount FailedInvokeEventCount PaymentsUnreadable BusSegmentsBehind \
          BusMissed WebhookEndpointsChanged";
     for alarm in &Alarm::all(&template()?)? {

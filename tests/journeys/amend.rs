@@ -1,4 +1,4 @@
-//! Amendments as a client sees them: what they change, and every answer against one.
+//! Amendments as a client sees them: their changes, and every refusal.
 
 mod chain;
 mod paging;
@@ -79,7 +79,7 @@ async fn a_repeated_amendment_is_a_replay_whatever_came_after_it() -> Result<()>
     amended(&world, &id, ("one", 1), one()).await?;
     amended(&world, &id, ("two", 2), two()).await?;
     world.cancel("tenant", &id).await?;
-    // Its date has passed, and so has that of every new payment.
+    // The payment's date has passed, and so has that of every new payment.
     world.set_clock("2027-01-20T08:00:00Z")?;
     for (key, version, body) in [("one", 1, one()), ("two", 2, two()), ("one", 7, one())] {
         let replay = world.send(amend(&id, (key, version), body)).await?.replayed()?;

@@ -1,4 +1,4 @@
-//! Requests of every form: the order of their faults, their characters and sizes, and how a failing DynamoDB answers.
+//! Requests of every form: the order of their faults, their characters and sizes, and answers while DynamoDB fails.
 
 mod bodies;
 mod characters;

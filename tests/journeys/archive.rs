@@ -161,7 +161,7 @@ async fn nothing_is_archived_before_an_hour_after_its_day() -> Result<()> {
         ("2027-03-28", "2027-03-28T22:59:59Z", false),
         ("2027-03-28", "2027-03-28T23:59:59Z", false),
         ("2027-03-28", "2027-03-29T00:00:00Z", true),
-        // Its 31 October has 25 and ends with UTC's.
+        // London's 31 October has 25 hours and ends with UTC's.
         ("2027-10-31", "2027-11-01T00:00:00Z", false),
         ("2027-10-31", "2027-11-01T00:59:59Z", false),
         ("2027-10-31", "2027-11-01T01:00:00Z", true),
@@ -232,7 +232,8 @@ async fn overdue_payments_are_measured_by_reason() -> Result<()> {
     world.cancel("broken", &cancelled).await?;
     let broken = world.heads("broken").await?.remove(0);
     world.update(&broken, "SET trail = :none", &[(":none", AttributeValue::L(vec![]))]).await?;
-    // They could have moved at one o'clock in the night before, and settled ones get three days to expire.
+    // The payments could have moved at one o'clock in the night before. Settled ones get three days
+    // to expire.
     for (at, waiting, overdue, unmovable) in [
         ("2026-11-21T01:00:00Z", 0, 0, 0),
         ("2026-11-22T01:00:00Z", 0, 0, 0),

@@ -1,4 +1,4 @@
-//! The console: who may see it, what it reads, what it does, and that what clients choose is shown as text.
+//! The console: its rights, its reads, its actions, and texts of clients, which it shows as text.
 
 mod acting;
 mod deeds;
@@ -30,7 +30,7 @@ const HOSTILE: [&str; 12] = [
     "&lt;script&gt;window.pwned=1&lt;/script&gt;",
 ];
 
-/// What a page has that shows such a text as markup.
+/// Texts of a page that shows a hostile text as markup.
 const MARKUP: [&str; 8] =
     ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"];
 

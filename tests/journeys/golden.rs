@@ -1,7 +1,8 @@
 //! Golden files: one of each kind that is stored or sent, in `tests/golden`. The kinds are listed from the code.
 //!
-//! What the code writes today is what its golden file has, and what the golden file has is read and written again to the same. Until the
-//! first release `UPDATE_GOLDEN=1` writes the files anew. From then on they are promises: see CONTRIBUTING.md.
+//! Today's code writes each golden file exactly, and writes it again unchanged after reading it.
+//! Until the first release `UPDATE_GOLDEN=1` writes the files anew. From then on they are promises:
+//! see CONTRIBUTING.md.
 
 mod bank;
 mod files;
@@ -62,7 +63,7 @@ async fn every_kind_has_golden_forms_that_are_read_and_written_again() -> Result
         )?;
     }
     for (name, again) in items::again().await? {
-        let kind = kinds.iter().find(|kind| kind.name() == name).with_context(|| format!("{name} is no kind"))?;
+        let kind = kinds.iter().find(|kind| kind.name() == name).with_context(|| format!("{name} is not a kind"))?;
         assert_same(&name, &again, &golden(*kind)?, "are written again, and differ from what was read")?;
     }
     for kind in kinds {

@@ -9,8 +9,7 @@ use payments_alarms::Alarm;
 use payments_boot::Lookup;
 use payments_machine::Handlers as _;
 use payments_machine::Template;
-use payments_machine::template::ScheduleSpec;
-use payments_machine::triggers::Schedule;
+use payments_machine::schedule::{Schedule, ScheduleSpec};
 use payments_tests::template;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/performance.md");
@@ -46,16 +45,17 @@ const METRIC: u64 = 3 * DOLLAR / 10;
 /// A dashboard for a month.
 const DASHBOARD: u64 = 3 * DOLLAR;
 
-/// What an idle run takes at most, in thousandths of a second: a few calls on open connections.
+/// The longest time of an idle run, in thousandths of a second: a few calls on open connections.
 const RUN_MILLIS: u64 = 250;
 
-/// What Lambda logs of each invocation: the lines START, END and REPORT, and 26 bytes for each line.
+/// The bytes that Lambda logs of each invocation: the lines START, END and REPORT, and 26 bytes for
+/// each line.
 const BYTES_OF_LAMBDA: u64 = 450;
 
 /// Lambda keeps five pollers on an empty queue. Each waits 20 seconds for a message.
 const POLLS_PER_DAY: u64 = 5 * 24 * 60 * 60 / 20;
 
-/// What one idle run used.
+/// The use of one idle run.
 struct Run {
     half_read_units: u64,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Lists and counts: of an account, of a date, and what they leave out.
+//! Lists and counts: of an account, of a date, and the payments that they leave out.
 
 mod account;
 mod counts;

@@ -117,7 +117,8 @@ impl Log {
         self.count().await.map(drop)
     }
 
-    /// Lets more time pass than the log keeps its segments, in which nothing happens.
+    /// Advances the time, in which nothing happens, beyond the time for which the log keeps its
+    /// segments.
     fn expire(&self) -> Result<()> {
         assert!(LOG_KEPT_FOR > TimeDelta::days(34));
         self.set_clock("2026-12-27T09:00:00Z")
@@ -131,7 +132,7 @@ impl Log {
         self.count().await.map(drop)
     }
 
-    /// Lets some time pass.
+    /// Advances the time.
     fn pass(&self, time: TimeDelta) -> Result<()> {
         self.set_clock(&self.now().saturating_add(time).to_string())
     }
@@ -199,7 +200,7 @@ impl Log {
         self.delete(&self.environment.tables.log, &key(PARTITION, format!("{number:012}"))).await
     }
 
-    /// Where a consumer is.
+    /// The position of a consumer.
     async fn place(&self, consumer: &str) -> Result<Option<LogPosition>> {
         Ok(self.store().await.log_consumer(consumer).await?)
     }
@@ -258,7 +259,8 @@ impl Log {
         units.filter(|((_, place), _)| place == "payments-log").map(|(_, units)| units).sum()
     }
 
-    /// A reader of this cursor must learn that its events are gone, and of the oldest that is there.
+    /// Asserts that a reader of this cursor learns that its events are gone, and the oldest cursor
+    /// of the log.
     async fn is_gone(&self, cursor: &str, oldest: &str) -> Result<()> {
         let reply = self.send(Ask::get(&format!("/events?cursor={cursor}"))).await?;
         assert_eq!(reply.field("oldestCursor"), oldest, "{cursor}: {reply}");

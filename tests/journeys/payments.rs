@@ -1,4 +1,4 @@
-//! One payment from its creation to its end: what is stored, when it is due, and what it costs.
+//! One payment from its creation to its end: its items, its due times, and its cost.
 
 mod business_days;
 mod create;

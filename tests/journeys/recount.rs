@@ -1,4 +1,4 @@
-//! Recounts: which dates are exact, which have drifted, and which cannot be judged.
+//! Recounts: dates that are exact, dates that have drifted, and dates that cannot be judged.
 
 mod drift;
 mod pages;
@@ -17,7 +17,7 @@ const BEFORE: &str = "2090-06-14";
 const AFTER: &str = "2090-06-16";
 const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 
-/// When they are recounted: the next night.
+/// The time of the recount: the next night.
 const NIGHT: &str = "2090-06-16T02:30:00Z";
 
 /// A world after a day of counted payments in every status.
@@ -147,7 +147,7 @@ async fn a_payment_in_both_tables_counts_once_and_one_in_history_alone_is_archiv
     assert_eq!(recount(&world).await?.exact, 3);
     assert_eq!(shown(&world).await?["archived"], 0);
 
-    // It resumes, and moves the reported ones, which did not expire.
+    // The archive resumes, and moves the reported payments, which did not expire.
     world.set_clock("2090-06-19T02:30:00Z")?;
     assert_eq!(world.archive().await?.archived, 2);
     let moved = recount(&world).await?;
@@ -213,7 +213,7 @@ async fn unreadable_entries_make_their_date_unreadable_and_no_other() -> Result<
         }
         world.delete(table, &damaged).await?;
     }
-    // An unreadable counter is no different.
+    // An unreadable counter counts like an unreadable entry.
     let counter = item([("pk", text("COUNTS#5")), ("sk", text(DAY)), ("PENDING", number("0.5"))]);
     world.put_items(&tables.payments, [counter]).await?;
     assert_eq!(recount(&world).await?.unreadable, [DAY]);

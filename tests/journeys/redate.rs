@@ -1,6 +1,7 @@
 //! Redates: payments of a date that was closed after they had been scheduled.
 //!
-//! They are created while no currency has a calendar. Then functions run whose bank has one: for these payments the calendar has changed.
+//! The payments are created while no currency has a calendar. Then functions run whose bank has
+//! one: for these payments the calendar has changed.
 
 mod meanwhile;
 mod midnight;
@@ -65,7 +66,7 @@ impl Announced {
         self.create_as(rule, &json!({ "dateRule": rule })).await
     }
 
-    /// Creates a payment as a bank did whose calendars have none of these dates.
+    /// Creates a payment as a bank did whose calendars lack these dates.
     async fn create_as(&self, key: &str, more: &Value) -> Result<String> {
         // Pounds and euros have no calendar, but the bank has one, so it accepts rules.
         let other = |environment: &mut Environment| environment.calendars = "USD=FED".to_owned();
@@ -86,7 +87,7 @@ impl Announced {
         Ok(())
     }
 
-    /// Moves the payments of the holiday while some calls meet a fate.
+    /// Moves the payments of the holiday while calls that `meets` selects have this fate.
     async fn move_meeting(
         &self,
         fate: Fate,
@@ -106,7 +107,7 @@ impl Announced {
         versions.body["versions"].as_array().cloned().context("no versions")
     }
 
-    /// When a payment is due, why, and its version.
+    /// The due time of a payment, the reason of its move, and its version.
     async fn due(&self, id: &str) -> Result<(String, String, u64)> {
         let payment = self.get(id).await?;
         let reason = payment.body["moveReason"].as_str().unwrap_or("–").to_owned();
@@ -216,7 +217,7 @@ async fn a_client_learns_of_the_move_by_its_next_request() -> Result<()> {
     let again = Ask::create("tenant", "following", &order(&json!({ "dateRule": "following" })));
     let again = world.send_to(&bank.after, again).await?.replayed()?;
     assert_has(&again.body, &json!({ "dueDate": AFTER, "scheduledFor": HOLIDAY }));
-    // What does not decide the date leaves it where the bank moved it.
+    // An amendment of other fields leaves the date where the bank moved it.
     let amended = world.send_to(&bank.after, amend(2)).await?.with_status(200)?;
     assert_has(&amended.body, &json!({ "dueDate": AFTER, "moveReason": "holiday" }));
     world.send_to(&bank.after, amend(2)).await?.replayed()?;
@@ -261,7 +262,7 @@ async fn days_that_reopen_move_nothing() -> Result<()> {
     Ok(())
 }
 
-/// What was moved once can be moved again, and its versions are read one after the other.
+/// A payment that was moved once can be moved again, and its versions are read one after the other.
 #[tokio::test]
 async fn moves_and_amendments_follow_each_other() -> Result<()> {
     let announced = Announced::new().await?;
@@ -287,7 +288,7 @@ async fn moves_and_amendments_follow_each_other() -> Result<()> {
     Ok(())
 }
 
-/// A stack without calendars costs what it did: no call, and no metric.
+/// A stack without calendars pays nothing for redates: it makes no call and emits no metric.
 #[tokio::test]
 async fn without_calendars_the_daily_look_reads_nothing() -> Result<()> {
     let world = World::open().await?;

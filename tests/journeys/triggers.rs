@@ -34,7 +34,7 @@ fn every_given_belongs_to_a_trigger_event() -> Result<()> {
     let events = trigger_events()?;
     let stated: Vec<&str> = GIVEN.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     for (at, name) in stated.iter().enumerate() {
-        assert!(events.contains(*name), "GIVEN names {name}, which is no event");
+        assert!(events.contains(*name), "GIVEN names {name}, which is not an event");
         assert!(!stated[..at].contains(name), "GIVEN names {name} twice");
     }
     Ok(())

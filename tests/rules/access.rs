@@ -1,4 +1,4 @@
-//! Compares what the template says about tokens with the functions.
+//! Compares the template's settings of tokens with the functions.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ const ONE_CLIENT: &str = "ChannelClient";
 const PROD: usize = 1;
 const DEV: usize = 2;
 
-/// The variable of `sam local` that lets requests in without an authorizer.
+/// The variable of `sam local` that allows requests without an authorizer.
 const SAM_LOCAL: &str = "AWS_SAM_LOCAL";
 
 #[test]
@@ -27,7 +27,7 @@ fn no_deployed_function_poses_as_sam_local() -> Result<()> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     for file in ["template.yaml", "samconfig.toml"] {
         let text = std::fs::read_to_string(format!("{root}/{file}")).context(file)?;
-        assert!(!text.contains(SAM_LOCAL), "{file} names {SAM_LOCAL}, which lets requests in without a token");
+        assert!(!text.contains(SAM_LOCAL), "{file} names {SAM_LOCAL}, which allows requests without a token");
     }
     Ok(())
 }
@@ -39,7 +39,7 @@ fn issuer_audience_and_machines_are_set_together() -> Result<()> {
     let given = |value: &Value| json!({ "!Not": [{ "!Equals": value }] });
     let missing = |value: &Value| json!({ "!Equals": value });
     let rules = template["Rules"].as_object().context("no rules")?;
-    // Who is a machine is said, if only by `none`.
+    // The machine clients are always set, if only to `none`.
     let machines = json!([{ "!Ref": "MachineClients" }, ""]);
     for (when, then) in [
         (missing(&issuer), [missing(&audience), missing(&machines)]),
@@ -127,7 +127,8 @@ fn the_templates_clients_are_its_audience_and_its_machines() -> Result<()> {
         let own = json!({ "!If": ["IsProd", { "!Join": [",", wanted] }, one] });
         assert_eq!((&machines["!If"][0], &machines["!If"][1]), (&json!("HasOwnIssuer"), &own), "{name}");
         let named = ["MachineClients", "ConsoleClientId", "ConsoleOperateClientId"].map(|id| json!({ "!Ref": id }));
-        // Anybody can sign in with the console's clients whom the provider lets, so they are no machines anywhere else.
+        // Anybody whom the provider allows can sign in with the console's clients, so elsewhere
+        // they are not machines.
         let known = if name == "ConsoleFunction" { json!({ "!Join": [",", named] }) } else { named[0].clone() };
         assert_eq!(machines["!If"][2], known, "{name}");
     }

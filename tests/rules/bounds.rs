@@ -30,9 +30,9 @@ const FEED_BATCHES_PER_SECOND: u64 = (1_000_000_u64 / 100).div_ceil(30 * 60);
 struct Chain {
     package: &'static str,
     path: &'static str,
-    /// How many calls the file has.
+    /// The number of calls in the file.
     calls: u32,
-    /// How many of them one request makes at most, one after the other.
+    /// The most of them that one request makes, one after the other.
     longest: u32,
     /// Whether they may begin until the end of the budget for a request.
     has_budget: bool,
@@ -134,10 +134,11 @@ impl Chain {
     }
 }
 
-/// How a file looks at the deadline before its calls: by itself, or through what `shared/work` drives or retries.
+/// The ways in which a file looks at the deadline before its calls: by itself, or through
+/// `shared/work`, which drives or retries.
 const LOOKS: [&str; 3] = ["deadline.has_come()", " drive(&mut self, ", "payments_work::retried("];
 
-/// Functions that look at their deadline before their calls, and where they do.
+/// Functions that look at their deadline before their calls, and the files in which they look.
 const UNTIL_DEADLINE: [(&str, &[&str]); 7] = [
     ("daily-due-sweeper", &["functions/daily-due-sweeper/src/sweep.rs", "functions/daily-due-sweeper/src/redrive.rs"]),
     ("settle", &["functions/settle/src/message.rs"]),
@@ -153,7 +154,7 @@ fn timeout_of(name: &str) -> Result<Duration> {
     Ok(deployed()?.function(name)?.timeout.to_std()?)
 }
 
-/// How many calls to the store a file makes, each place once.
+/// The number of calls to the store in a file, each place once.
 fn calls_in(path: &str) -> Result<u32> {
     struct Calls(u32);
     impl<'ast> Visit<'ast> for Calls {
@@ -236,8 +237,8 @@ fn number(template: &Value, value: &Value, environment: &BTreeMap<String, String
     given.transpose()?.or_else(default).with_context(|| parameter.to_owned())
 }
 
-/// The most concurrent invocations of `ingest` while each call takes as long as it may: API Gateway lets a burst in,
-/// and then its rate.
+/// The most concurrent invocations of `ingest` while each call takes as long as it may: API Gateway
+/// allows a burst, and then its rate.
 fn concurrency_of_ingest(template: &Value, environment: &BTreeMap<String, String>) -> Result<u64> {
     let [(_, api)] = resources(template, API)?[..] else { anyhow::bail!("one API") };
     let routes = [

@@ -1,4 +1,4 @@
-//! No circle between the modules of a crate, and none that uses a name through what is above it.
+//! No circle between the modules of a crate, and no module that uses a name through a module above it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -109,11 +109,11 @@ type Module = Vec<String>;
 /// The modules of a crate.
 #[derive(Default)]
 struct Modules {
-    /// What the crate is called in messages.
+    /// The crate's name in messages.
     name: String,
-    /// The paths that each mentions, from the root.
+    /// The paths that each module mentions, from the root.
     mentions: BTreeMap<Module, BTreeSet<Module>>,
-    /// What each exports under a name of its own.
+    /// The names that each module exports, and the modules behind them.
     exports: BTreeMap<Module, BTreeMap<String, Module>>,
 }
 
@@ -193,7 +193,7 @@ impl Modules {
         circles.collect()
     }
 
-    /// The modules that use a name through what a module above them re-exports.
+    /// The modules that use a name through a re-export of a module above them.
     fn arrows_up(&self) -> BTreeSet<String> {
         let mut arrows = BTreeSet::new();
         for (module, paths) in &self.mentions {
@@ -269,7 +269,7 @@ impl Paths<'_> {
         };
         let Some(path) = self.absolute(&path) else { return };
         if let (true, Some(name)) = (is_exported, name) {
-            // What lies inside of this module is only shown to others.
+            // A module inside of this one is only re-exported here.
             let is_inside = path.starts_with(self.module);
             self.exports.insert(name, path.clone());
             if is_inside {

@@ -1,4 +1,4 @@
-//! `openapi.yaml`: its names, what the code answers, and what generators of clients need of it.
+//! `openapi.yaml`: its names, the code's answers, and the needs of generators.
 
 pub(crate) mod generators;
 pub(crate) mod names;

@@ -1,5 +1,5 @@
-//! What a stack costs without payments: nothing is traced, what monitors hangs on `Monitoring`, dev has one machine
-//! client, and what can have tags has them, so that a bill can be told apart.
+//! The cost of a stack without payments: nothing is traced, resources that monitor depend on `Monitoring`, dev has one
+//! machine client, and every resource that can have tags has them, so that a bill can be told apart.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ fn what_monitors_hangs_on_monitoring() -> Result<()> {
     let template = template()?;
     assert_eq!(template["Conditions"]["IsMonitored"], json!({ "!Equals": [{ "!Ref": "Monitoring" }, "on"] }));
     let parameter = &template["Parameters"]["Monitoring"];
-    // Who forgets it pays for alarms, and is told.
+    // An operator who forgets it pays for alarms, and is told.
     assert_eq!((&parameter["AllowedValues"], &parameter["Default"]), (&json!(["on", "off"]), &json!("on")));
     for (environment, value) in [("default", "off"), ("dev", "off"), ("prod", "on")] {
         assert_eq!(overrides(environment)?.get("Monitoring").map(String::as_str), Some(value), "{environment}");
@@ -126,7 +126,7 @@ fn all_that_can_have_tags_has_them() -> Result<()> {
     }
     let global = &template["Globals"]["Function"];
     assert_eq!((&global["Tags"], &global["PropagateTags"]), (&map, &json!(true)));
-    // What SAM gives no tags, mappings, has those of the stack.
+    // Mappings, which SAM gives no tags, have those of the stack.
     let config = crate::tree::read("samconfig.toml")?;
     for (environment, stage) in [("default", "dev"), ("dev", "dev"), ("prod", "prod")] {
         let section = format!("[{environment}.deploy.parameters]\n");

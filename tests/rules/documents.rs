@@ -1,4 +1,4 @@
-//! Documents: their links, their commands, and what newcomers rely on.
+//! Documents: their links, their commands, and their aids for newcomers.
 
 pub(crate) mod commands;
 pub(crate) mod joining;

@@ -1,12 +1,12 @@
-//! Compares each role with what its function's code can call: nothing is missing, and nothing is left over.
+//! Compares each role with the calls of its function's code: no permission is missing, and none is left over.
 //!
 //! | side | is read from |
 //! |---|---|
-//! | what a method of the store calls | `shared/store/src`: `iam/store.rs` |
-//! | which methods a function can call | every name that is called in `functions/<function>/src` and in the shared code |
-//! | what is called beside the store | [`BESIDE_THE_STORE`] |
-//! | what its event source, failure destination and log group require | `template.yaml`: `iam/configured.rs` |
-//! | what a role allows | the roles in `template.yaml`: `payments_tests::Role` |
+//! | calls of a method of the store | `shared/store/src`: `iam/store.rs` |
+//! | methods that a function can call | every name that is called in `functions/<function>/src` and in the shared code |
+//! | calls beside the store | [`BESIDE_THE_STORE`] |
+//! | requirements of its event source, failure destination and log group | `template.yaml`: `iam/configured.rs` |
+//! | permissions of a role | the roles in `template.yaml`: `payments_tests::Role` |
 //!
 //! The journeys show that the first three miss nothing: in `payments_tests::World` every function calls with its
 //! role, which denies the rest. Left out are encryption keys, which `stages.rs` checks.
@@ -168,7 +168,7 @@ async fn a_function_without_the_permission_is_denied() -> Result<()> {
     Ok(())
 }
 
-/// What a function's code can call.
+/// The permissions that a function's code can need.
 fn callable(
     function: &str,
     methods: &BTreeMap<String, BTreeSet<Permission>>,

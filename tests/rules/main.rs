@@ -1,4 +1,4 @@
-//! Rules of the repository: the template deploys what was tested, and the tree keeps its shape.
+//! Rules of the repository: the template deploys the tested code, and the tree keeps its shape.
 
 mod access;
 mod alarms;
@@ -9,6 +9,7 @@ mod costs;
 mod documents;
 mod domain;
 mod graph;
+mod habits;
 mod iam;
 mod model;
 mod sam_local;

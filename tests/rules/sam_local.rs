@@ -1,4 +1,4 @@
-//! Compares what `sam local` is given with the template: environments, and the events of `docs/sam-local.md`.
+//! Compares the inputs of `sam local` with the template: environments, and the events of `docs/sam-local.md`.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn every_function_gets_declared_variables_only() -> Result<()> {
     let mut left: BTreeSet<&String> = environment.keys().collect();
     for (name, function) in resources(&template, FUNCTION)? {
         let own = &function["Properties"]["Environment"]["Variables"];
-        // What is a name of AWS's in the template is none on one machine.
+        // A variable that names a resource of AWS in the template has no resource on one machine.
         for (variable, value) in [global, own].into_iter().filter_map(Value::as_object).flatten() {
             let reference = value["!Ref"].as_str().or_else(|| value["!Sub"].as_str());
             let is_parameter = reference.is_some_and(|id| !template["Parameters"][id].is_null());

@@ -63,7 +63,7 @@ fn payment_data_is_encrypted_with_the_key_of_prod() -> Result<()> {
     let template = template()?;
     let [(id, key)] = resources(&template, KEY)?[..] else { anyhow::bail!("one key") };
     assert_eq!((&key["Condition"], &key["Properties"]["EnableKeyRotation"]), (&json!("IsProd"), &json!(true)));
-    // What cannot be changed later.
+    // These settings cannot be changed later.
     assert_eq!(key["Properties"]["MultiRegion"], true);
     assert_eq!((&key["DeletionPolicy"], &key["UpdateReplacePolicy"]), (&json!("Retain"), &json!("Retain")));
     let arn = json!({"!GetAtt": format!("{id}.Arn")});
@@ -116,7 +116,7 @@ fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
     Ok(())
 }
 
-/// What is final has no expiry, or a rule for the one would take the other.
+/// Final files have no expiry, or a rule for attempts would delete them.
 #[test]
 fn only_attempts_expire() -> Result<()> {
     let template = template()?;
@@ -192,7 +192,7 @@ fn prod_is_warm_for_the_feed_and_dev_is_not() -> Result<()> {
     Ok(())
 }
 
-/// What the descriptions of the parameters say about each other.
+/// The relations of the parameters that their descriptions state.
 #[test]
 fn the_default_paces_are_those_that_the_descriptions_state() -> Result<()> {
     let template = template()?;

@@ -48,7 +48,7 @@ fn routes_are_those_of_the_table() -> Result<()> {
                 (Value::Null, Value::Null) => "$default".to_owned(),
                 (method, path) => format!("{} {}", text(method)?, text(path)?),
             };
-            ensure!(found.insert((route.clone(), package(function)?)), "{route} is there twice");
+            ensure!(found.insert((route.clone(), package(function)?)), "{route} occurs twice");
         }
     }
     let default = ("$default".to_owned(), DEFAULT_FUNCTION.name());
@@ -160,7 +160,8 @@ fn each_function_has_its_log_group_and_every_group_expires() -> Result<()> {
     Ok(())
 }
 
-/// What `sam local` sets in place of the template's variables, in each function that declares them: `events/env.json`.
+/// The variables that `sam local` sets in place of the template's, in each function that declares
+/// them: `events/env.json`.
 pub(crate) fn sam_local_environment() -> Result<BTreeMap<String, String>> {
     let mut read: BTreeMap<String, BTreeMap<String, String>> = serde_json::from_str(&read("events/env.json")?)?;
     let found = read.remove("Parameters").context("no parameters")?;

@@ -1,4 +1,4 @@
-//! Compares what invokes functions in `template.yaml` with what is expected of it by hand.
+//! Compares the triggers of functions in `template.yaml` with the expectations, which are written by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value
 /// The table of expectations.
 const EXPECTATIONS: &str = include_str!("expectations.yaml");
 
-/// What is at a path of the template, or of its resources.
+/// The value at a path of the template, or of its resources.
 fn at(template: &Value, path: &str) -> Option<Value> {
     let below = |root: &Value| path.split('.').try_fold(root.clone(), |value, name| value.get(name).cloned());
     below(template).or_else(|| below(&template["Resources"]))
@@ -84,8 +84,9 @@ fn every_queue_has_a_dead_letter_queue_or_is_one() -> Result<()> {
 fn all_but_counting_the_journal_and_the_look_can_be_paused() -> Result<()> {
     let template = template()?;
     for (function, schedule) in events(&template, "ScheduleV2")? {
-        // What is counted while the rest is paused is written to the journal, too. The look writes nothing, and what is paused over midnight
-        // waits on a date that has passed.
+        // Changes that are counted while the rest is paused are written to the journal, too. The
+        // look writes nothing, and payments that are paused over midnight wait on a date that has
+        // passed.
         let state = json!({"!If": ["IsSending", "ENABLED", "DISABLED"]});
         let is_always_on = ["publish", "redate"].contains(&function);
         assert_eq!(schedule["State"], if is_always_on { Value::Null } else { state }, "{function}");
@@ -97,9 +98,9 @@ fn all_but_counting_the_journal_and_the_look_can_be_paused() -> Result<()> {
     let found: Vec<_> = streams.iter().chain(&queues).map(|(function, mapping)| enabled(function, mapping)).collect();
     let wanted = [
         ("dispatch", json!({"!If": ["IsSending", true, false]})),
-        // What is counted while the rest is paused is delivered, too.
+        // Changes that are counted while the rest is paused are delivered, too.
         ("publish", json!(true)),
-        // The stream keeps changes for a day: what is not counted by then must be repaired.
+        // The stream keeps changes for a day: uncounted ones must be repaired.
         ("stream-aggregator", Value::Null),
         ("settle", json!({"!If": ["IsSettling", true, false]})),
     ];
@@ -135,7 +136,7 @@ fn what_works_by_schedule_and_the_api_can_be_kept_to_themselves() -> Result<()> 
         let package = package(function)?;
         let reserved = &function["Properties"]["ReservedConcurrentExecutions"];
         let is_of_api = http_events(function).next().is_some();
-        // A mapping needs what is left over, or its records wait.
+        // A mapping needs concurrency that is left over, or its records wait.
         let is_of_stream = events(&template, "DynamoDB")?.into_iter().any(|(function, _)| function == package);
         let can_be = is_of_api || (scheduled.contains(package) && !is_of_stream);
         assert_eq!(reserved["!If"][0] == "ReservesConcurrency", can_be, "{package}");

@@ -29,7 +29,7 @@ fn every_variable_is_read_by_its_function() -> Result<()> {
     Ok(())
 }
 
-/// What is paused, and what is moved to where, is judged by these names.
+/// The console judges pauses and moves by these names.
 #[test]
 fn the_console_has_each_resource_under_its_own_name() -> Result<()> {
     let template = template()?;

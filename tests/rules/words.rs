@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::tree::files;
 
-/// What is retired, in all its forms, and what to say instead.
+/// The retired words, in all their forms, and the words to say instead.
 const RETIRED: [(&[&str], &str); 14] = [
     (&["plant", "plants"], "triggers"),
     (&["wire", "wires", "wired", "wiring"], "layer; to build, to connect"),

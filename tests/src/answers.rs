@@ -1,4 +1,4 @@
-//! Requests whose answers a test is sure of: what is at a path, what is refused, and a list page by page.
+//! Requests whose answers a test is sure of: reads, refusals, and a list page by page.
 
 use anyhow::{Context as _, Result};
 
@@ -6,7 +6,7 @@ use crate::ask::{Ask, Reply};
 use crate::world::World;
 
 impl World {
-    /// What is at a path.
+    /// The answer to a GET of this path, which must succeed.
     pub async fn get(&self, path: &str) -> Result<Reply> {
         self.send(Ask::get(path)).await?.with_status(200).with_context(|| path.to_owned())
     }

@@ -1,6 +1,6 @@
-//! An event bus, which notes what it accepts.
+//! An event bus, which notes the events that it accepts.
 //!
-//! It is as unkind as EventBridge: while it is missing, it accepts events and drops them.
+//! The bus drops events as EventBridge does: while it is missing, it accepts events and loses them.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,12 +35,12 @@ impl Bus {
         Self { name, state: Mutex::default() }
     }
 
-    /// Lets a closure say what is throttled from now on.
+    /// From now on, throttles the events that a closure selects.
     pub fn reject(&self, rejects: impl Fn(usize, &str) -> bool + Send + Sync + 'static) {
         self.reject_as("ThrottlingException", rejects);
     }
 
-    /// Lets a closure say what is rejected with this code from now on.
+    /// From now on, rejects with this code the events that a closure selects.
     pub fn reject_as(&self, code: &'static str, rejects: impl Fn(usize, &str) -> bool + Send + Sync + 'static) {
         self.state().rejects = Some(Box::new(move |call, event| rejects(call, event).then_some(code)));
     }
@@ -55,7 +55,7 @@ impl Bus {
         self.state().accepted.clone()
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     pub fn calls(&self) -> usize {
         self.state().calls
     }

@@ -127,7 +127,7 @@ impl AnswerSpec {
         for (name, value) in &reply.headers {
             match (name.as_str(), self.headers.get(name)) {
                 ("content-type", _) => {}
-                // This header is described once for all answers.
+                // All answers share one description of this header.
                 ("cache-control", _) => ensure!(value == "no-store", "cache-control: {value}"),
                 (_, None) => return Err(anyhow!("the header {name} is not described")),
                 (_, Some((_, validator))) => {

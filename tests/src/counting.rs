@@ -28,12 +28,12 @@ impl Counting {
         Ok(Self { mapping: StreamMapping::new(stream_settings("stream-aggregator", None)?, world.stream().await?)? })
     }
 
-    /// Lets these functions count the whole stream. Returns the number of records.
+    /// Counts the whole stream with these functions. Returns the number of records.
     pub async fn count(&mut self, functions: &Functions) -> Result<usize> {
         self.drain(|event| aggregate(functions, event)).await
     }
 
-    /// Lets these functions count the whole stream, whose records were made at `made_at`.
+    /// Counts the whole stream with these functions, as if its records were made at `made_at`.
     pub async fn count_made_at(&mut self, functions: &Functions, made_at: UtcSecond) -> Result<usize> {
         let count = |mut event: Value| {
             for record in event["Records"].as_array_mut().into_iter().flatten() {
@@ -44,7 +44,7 @@ impl Counting {
         self.drain(count).await
     }
 
-    /// Lets the whole stream pass uncounted. Returns the number of records.
+    /// Passes the whole stream uncounted. Returns the number of records.
     pub async fn skip(&mut self) -> Result<usize> {
         self.drain(|_| async { Ok(json!({ "state": {} })) }).await
     }
@@ -111,8 +111,8 @@ pub async fn drain<Answer: Future<Output = Result<Value, String>>>(
 }
 
 impl World {
-    /// Lets `stream-aggregator` count the whole stream. Returns the number of records. The mapping is a new one,
-    /// which reads from the oldest record: counted records come again.
+    /// Counts the whole stream with `stream-aggregator`. Returns the number of records. The mapping
+    /// is new and reads from the oldest record, so counted records come again.
     pub async fn count_all(&self) -> Result<usize> {
         Counting::of(self).await?.count(self.functions()).await
     }

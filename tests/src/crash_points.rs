@@ -17,7 +17,7 @@ use payments_machine::{Call, Fate, Recorder};
 pub struct Way {
     /// The name in the list of cases.
     pub name: &'static str,
-    /// What the call meets.
+    /// The fate of the call.
     pub fate: Fate,
     later: Fate,
     is_first_try: bool,
@@ -53,12 +53,12 @@ pub struct CrashPoints {
 }
 
 impl Way {
-    /// The call meets this fate, and no other does.
+    /// One call has this fate, and all others pass.
     pub const fn once(fate: Fate) -> Self {
         Self { name: "", fate, later: Fate::Pass, is_first_try: false, operations: &[] }
     }
 
-    /// The call and all that follow meet this fate, as if the process or its network ended there.
+    /// The call and all later calls have this fate, as if the process or its network ended there.
     pub const fn lasting(fate: Fate) -> Self {
         Self { later: fate, ..Self::once(fate) }
     }
@@ -68,7 +68,7 @@ impl Way {
         Self { name, ..self }
     }
 
-    /// The same, and all later calls meet another fate.
+    /// The same, and all later calls have another fate.
     pub const fn then(self, later: Fate) -> Self {
         Self { later, ..self }
     }

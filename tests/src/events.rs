@@ -1,4 +1,4 @@
-//! The cases of the functions: files of events, rows of requests, and what the events of triggers find.
+//! The cases of the functions: files of events, rows of requests, and the steps before the events of triggers.
 
 pub mod files;
 pub mod requests;

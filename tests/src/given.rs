@@ -1,4 +1,4 @@
-//! What the functions' events find: the steps that prepare a world, in process and under the emulator.
+//! The steps that prepare a world for the functions' events, in process and under the emulator.
 //!
 //! A step is a case of an HTTP function, whose request must succeed, or one of these:
 //!
@@ -37,8 +37,8 @@ use crate::events::requests::{NOW, given, request_text};
 use crate::tables::{NO_DEADLINE, context, number, text};
 use crate::world::World;
 
-/// How far ahead payments may be due here: the events ask for June 2090, so that they work for a long time with a
-/// real clock too.
+/// The most days ahead that payments may be due here: the events ask for June 2090, so that they
+/// work for a long time with a real clock too.
 pub const HORIZON_DAYS: u32 = 25_000;
 
 /// The account of the events.
@@ -48,10 +48,10 @@ pub const ACCOUNT: &str = "GB29NWBK60161331926819";
 const FIRST: &str = "rent-2090-06";
 const SECOND: &str = "rent-2090-07";
 
-/// When what a request finds happened.
+/// The time of the steps before a request.
 const HALF_AN_HOUR_AGO: &str = "2026-11-20T08:30:00Z";
 
-/// When the payments of a prepared world are created.
+/// The creation of a prepared world's payments.
 const CREATED_AT: &str = "2026-11-20T08:00:00Z";
 
 /// The transaction id of the first payment that is `PROCESSED`.
@@ -108,7 +108,7 @@ async fn succeed(world: &World, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Takes a step that is no request.
+/// Takes a step that is not a request.
 async fn take(world: &World, step: &str, at: &str) -> Result<()> {
     let happens = |event| async move { move_on(world, payment(FIRST)?, vec![event], at).await };
     match step {
@@ -169,7 +169,7 @@ async fn failing_endpoint(world: &World) -> Result<()> {
     let (id, store, now) = (endpoint(world, "shop").await?, world.store().await, world.now());
     let head = store.log_head().await?.context("no log")?;
     let start = head.start(now);
-    ensure!(store.replay_webhook(&id, start).await?, "it is there");
+    ensure!(store.replay_webhook(&id, start).await?, "the webhook is missing");
     let taken = store.take_webhook(&id, now, now).await?.context("nobody has it")?;
     let after = LogPosition { offset: 1, ..start };
     let LogRead::Page(first) = store.log_page(&head, start, 3, 1, now).await? else { bail!("no event") };
@@ -274,7 +274,8 @@ async fn before_the_holiday(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Changes the counters of 15 June 2090, and lets a recount find it at seven the morning before.
+/// Changes the counters of 15 June 2090, and finds the drift by a recount at seven the morning
+/// before.
 async fn miscount(world: &World) -> Result<()> {
     let counter = [("pk".to_owned(), text("COUNTS#0")), ("sk".to_owned(), text("2090-06-15"))].into();
     world.update(&counter, "ADD PENDING :two, unparsed :one", &[(":two", number(2)), (":one", number(1))]).await?;

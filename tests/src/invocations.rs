@@ -53,7 +53,7 @@ impl World {
         invoke(|event| self.functions().sweeper.handle(event), json!({ "action": "sweep" })).await.map(drop)
     }
 
-    /// Archives what can be archived.
+    /// Runs the archive.
     pub async fn archive(&self) -> Result<ArchiveOutcome> {
         invoke(|event| self.functions().archive.handle(event), json!({ "action": "archive" })).await
     }
@@ -110,7 +110,7 @@ impl World {
         Functions::within(&environment, |_| Ok(dependencies.clone()))
     }
 
-    /// The functions of the world, of whose calls some meet a fate.
+    /// The functions of the world. Calls that `meets` selects have this fate.
     pub async fn functions_meeting(
         &self,
         fate: Fate,

@@ -1,6 +1,6 @@
 //! A world to test: the functions over their own engine, a clock that tests set, and a recorder of their calls.
 //!
-//! Errors fail the test that meets them.
+//! An error fails the test in which it occurs.
 
 mod answers;
 mod ask;

@@ -1,4 +1,4 @@
-//! What almost every journey uses.
+//! Imports of almost every journey.
 
 pub use std::collections::{BTreeMap, BTreeSet};
 pub use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! What the template's roles allow: those of the functions, which SAM adds nothing to.
+//! Permissions by the template's roles: those of the functions, to which SAM adds nothing.
 //!
-//! Left out is the use of encryption keys, which `rules/stages.rs` checks.
+//! The use of encryption keys is left out: `rules/stages.rs` checks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,7 +27,7 @@ impl fmt::Display for Permission {
     }
 }
 
-/// What the ARNs of event buses begin with, before the parameter that names one.
+/// The start of an event bus's ARN, before the parameter that names the bus.
 const BUSES: &str = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/${";
 
 /// An action on a resource, with the keys that one statement allows; `None` is any.

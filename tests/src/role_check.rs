@@ -45,15 +45,16 @@ pub fn with_role(client: &Client, function: &'static str, tables: &TableNames) -
     Ok(client_over(client, layers))
 }
 
-/// What a call requires of one statement: actions on a table or index, for these partition keys.
+/// Requirements of a call for one statement: actions on a table or index, for these partition keys.
 struct Need {
     actions: BTreeSet<String>,
     place: String,
     partitions: Vec<String>,
 }
 
-/// What a call requires. The actions of a transaction on one table count together, for the keys of its actions on every
-/// table, because nothing says whether a condition compares the keys of one action or those of the whole request.
+/// The requirements of a call. The actions of a transaction on one table count together, for the
+/// keys of its actions on every table, because the documentation does not say whether a condition
+/// compares the keys of one action or those of the whole request.
 fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<Need> {
     let place = |table: &str| {
         let names = [(&tables.payments, "PaymentsTable"), (&tables.history, "HistoryTable"), (&tables.log, "LogTable")];

@@ -1,4 +1,4 @@
-//! What tests do with a world beside its API: run the sweeper, change items, and read units and metrics.
+//! A test's tools beside the API of its world: run the sweeper, change items, and read units and metrics.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -98,7 +98,7 @@ pub fn details_key(payment_id: &str) -> Item {
     key(format!("PAY#{payment_id}"), "DETAILS")
 }
 
-/// What came of an audited action, by the trail.
+/// The outcome of an audited action, by the trail.
 pub fn audited(entry: &AuditEntry) -> &str {
     entry.outcome.as_ref().map_or("unknown", |outcome| &outcome.result)
 }
@@ -171,12 +171,12 @@ impl World {
         self.heads(account).await?.into_iter().find(is_its).with_context(|| format!("{payment_id} has no head"))
     }
 
-    /// How many heads an account has in the hot table, and in history.
+    /// The numbers of an account's heads in the hot table, and in history.
     pub async fn places(&self, account: &str) -> Result<(usize, usize)> {
         Ok((self.heads(account).await?.len(), self.archived_heads(account).await?.len()))
     }
 
-    /// Forgets what was called, used and measured until now.
+    /// Forgets the calls, the units and the metrics until now.
     pub fn forget(&self) {
         drop((self.recorder.take_operations(), self.recorder.take_capacity_use(), self.outside.metrics.take()));
     }

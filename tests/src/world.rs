@@ -26,7 +26,8 @@ use crate::contract::Contract;
 use crate::database::Database;
 use crate::role_check::with_role;
 
-/// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks show UTC.
+/// The start of tests, unless they say otherwise: a Friday morning in winter, when London's clocks
+/// show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";
 
 /// The time that an engine has to answer a call: no test depends on how fast it is.
@@ -37,7 +38,7 @@ const MACHINES: &str = "feed,landlord-app,operations";
 
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
-/// What surrounds the functions.
+/// The surroundings of the functions.
 #[derive(Debug, Clone)]
 pub struct Outside {
     /// The queue to the transaction service.
@@ -46,7 +47,7 @@ pub struct Outside {
     pub metrics: Metrics,
     /// The report store.
     pub reports: Arc<dyn ObjectStore>,
-    /// What operators reach in the console: all queues, and functions that they started.
+    /// All queues, and the functions that operators started in the console.
     pub operations: OneMachine,
 }
 
@@ -59,7 +60,7 @@ pub struct World {
     time: Time,
     /// The recorder of the functions' calls.
     pub recorder: Recorder,
-    /// What surrounds the functions.
+    /// The surroundings of the functions.
     pub outside: Outside,
     functions: Functions,
     /// The last field, so that it is dropped last.
@@ -106,7 +107,7 @@ impl World {
         with_roles(&self.stack, &client(&self.environment, recorder).await)
     }
 
-    /// What the functions work with, over another recorder.
+    /// The dependencies of the functions, over another recorder.
     pub async fn dependencies_over(&self, recorder: &Recorder) -> Dependencies {
         Dependencies::on(&self.stack, client(&self.environment, recorder).await)
     }
@@ -116,7 +117,7 @@ impl World {
         client(&self.environment, recorder).await
     }
 
-    /// What the functions work with, over another client.
+    /// The dependencies of the functions, over another client.
     pub fn dependencies(&self, client: Client) -> Dependencies {
         Dependencies::on(&self.stack, client)
     }
@@ -177,7 +178,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns what lets time pass, for what does not have the world.
+    /// Returns a function that passes time, for code that does not have the world.
     pub fn passing(&self) -> impl Fn(TimeDelta) + Send + Sync + 'static {
         let time = self.time.clone();
         move |passed| time.pass(passed)
@@ -214,7 +215,7 @@ impl World {
         let key = event.route_key.clone().unwrap_or_default();
         // Boxed: a test makes many requests, and they must fit on its thread's stack.
         let reply = Reply::of(functions.invoke(function, event).await)?;
-        // The console's routes are no part of the API.
+        // The console's routes are not part of the API.
         if CONSOLE_ROUTES.iter().all(|spec| spec.key() != key) {
             Contract::get()?.check(&key, &reply)?;
         }

@@ -26,7 +26,7 @@ def broken_success() -> None:
             broken(list, fake.bank.list("acc-1"))
             broken(fake.bank.events)
             equal(len(fake.seen), 3)
-    # What cannot be unpacked was lost on its way.
+    # A body that cannot be unpacked was lost on its way.
     with Fake(Answer(201, "no gzip", {"Content-Encoding": "gzip"}), attempts=1) as fake:
         equal(type(error_of(fake.bank.create, "acc-1", "key-1", order())).__name__, "NoAnswer")
 
@@ -94,7 +94,7 @@ def batch_mismatch() -> None:
     unnamed = {"statusCode": 422, "problem": problem(422, "x")}
     with Fake(Answer(body={"results": [a, unnamed]})) as fake:
         equal([one.status_code for one in fake.bank.create_account_batch("acc-1", entries)], [201, 422])
-    # What a repetition says of others is not taken over, and the results of the first request stay.
+    # Results of other entries in a repetition are ignored, and the results of the first request stay.
     busy = rejected("b", 503, "throttled", retryAfterSeconds=1)
     with Fake(Answer(body={"results": [a, busy]}), Answer(body={"results": [a]})) as fake:
         equal([one.status_code for one in fake.bank.create_account_batch("acc-1", entries)], [201, 503])

@@ -51,7 +51,7 @@ class Seen:
     body: str
 
 
-# How many bytes a slow body has.
+# The bytes of a slow body.
 MANY = 1_000_000
 CREATED = Answer(201, PAYMENT)
 GATEWAY_SLOW = Answer(504, {"message": "Endpoint request timed out"})

@@ -20,16 +20,16 @@ pub struct Amended {
     pub replayed: bool,
 }
 
-/// What a payment said from this version on, until the next one in the list.
+/// The content of a payment from this version on, until the next one in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PaymentVersion {
     /// The payment's version since then.
     pub version: u64,
-    /// When the payment was created or amended.
+    /// The time at which the payment was created or amended.
     pub at: DateTime<Utc>,
-    /// Who created or amended it.
+    /// The actor that created or amended it.
     pub by: Actor,
     /// The fields that the amendment changed, by the names that the API gives them. Empty for the first version, and if it changed nothing.
     /// `dueAt` alone if the bank moved the payment because its date was closed.
@@ -40,17 +40,17 @@ pub struct PaymentVersion {
     pub amount_minor: i64,
     /// The currency: three capital letters.
     pub currency: String,
-    /// When it was ordered for.
+    /// The date or time that it was ordered for.
     pub scheduled_for: ScheduledFor,
     /// The rule that it was ordered with.
     pub date_rule: Option<DateRule>,
     /// The text for the payee.
     pub reference: Option<String>,
-    /// When it was due.
+    /// The time at which it was due.
     pub due_at: DateTime<Utc>,
     /// The bank's date on which it was due.
     pub due_date: NaiveDate,
-    /// Why it was not due when it was ordered for: `weekend`, `holiday` or `cut-off`.
+    /// The reason why it was not due when it was ordered for: `weekend`, `holiday` or `cut-off`.
     pub move_reason: Option<String>,
     /// The calendar that moved it.
     pub calendar_id: Option<String>,
@@ -67,14 +67,15 @@ struct PaymentVersions {
 }
 
 impl Bank {
-    /// Makes a scheduled payment what the order says, if it has this version: that of the payment as you read it.
+    /// Changes a scheduled payment to the order, if it has this version: that of the payment as you
+    /// read it.
     ///
     /// Use a new key for each amendment; the same key and order return the payment, whatever version it has by now.
     ///
     /// # Errors
-    /// When there is no such payment, it is too late, the payment has another version
-    /// ([`Problem::current_version`](crate::Problem::current_version) is the one that it has), the bank rejects the order,
-    /// or does not respond.
+    /// If there is no such payment, it is too late, the payment has another version
+    /// ([`Problem::current_version`](crate::Problem::current_version) is its version), the bank
+    /// rejects the order, or does not respond.
     pub async fn amend(
         &self,
         account: &str,
@@ -93,19 +94,21 @@ impl Bank {
         Ok(Amended { payment: expect(&response)?, replayed: is_replayed(&response) })
     }
 
-    /// Returns what a payment said when it was created, and after each amendment, without its data.
+    /// Returns the content of a payment when it was created, and after each amendment, without its
+    /// data.
     ///
     /// # Errors
-    /// When there is no such payment, or the bank does not respond.
+    /// If there is no such payment, or the bank does not respond.
     pub async fn versions(&self, account: &str, payment_id: &str) -> Result<Vec<PaymentVersion>, Error> {
         let path = format!("{}/versions", payment_path(account, payment_id)?);
         Ok(self.read::<PaymentVersions>(&path).await?.versions)
     }
 
-    /// Returns what a payment said when it was created, and after each amendment, with its data.
+    /// Returns the content of a payment when it was created, and after each amendment, with its
+    /// data.
     ///
     /// # Errors
-    /// When there is no such payment, or the bank does not respond.
+    /// If there is no such payment, or the bank does not respond.
     pub async fn versions_with_data(&self, account: &str, payment_id: &str) -> Result<Vec<PaymentVersion>, Error> {
         let path = format!("{}/versions?include=data", payment_path(account, payment_id)?);
         Ok(self.read::<PaymentVersions>(&path).await?.versions)

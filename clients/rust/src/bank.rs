@@ -21,10 +21,10 @@ use crate::retries::Tries;
 use crate::sender::Sender;
 use crate::values::{Status, key_header};
 
-/// How many payments a page has by default.
+/// The default number of payments on a page.
 const PAGE_SIZE: u16 = 100;
 
-/// What stands in a segment of a path as it is.
+/// The characters that a segment of a path has unencoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The order of a list, by due time.
@@ -37,7 +37,7 @@ pub enum Order {
     Descending,
 }
 
-/// Which payments of an account to list: by default all that are coming.
+/// The payments of an account to list: by default all that are coming.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountFilter {
     /// The first date.
@@ -54,7 +54,7 @@ pub struct AccountFilter {
     pub order: Order,
     /// Whether payments come with their data.
     pub with_data: bool,
-    /// How many payments a page has at most, 1 to 1,000.
+    /// The most payments of a page, 1 to 1,000.
     pub page_size: u16,
 }
 
@@ -66,14 +66,14 @@ impl Default for AccountFilter {
     }
 }
 
-/// Which payments of a date to list.
+/// The payments of a date to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueFilter {
     /// The statuses; empty for all.
     pub status: Vec<Status>,
     /// The only shard.
     pub shard: Option<u32>,
-    /// How many payments a page has at most, 1 to 1,000.
+    /// The most payments of a page, 1 to 1,000.
     pub page_size: u16,
 }
 
@@ -104,7 +104,7 @@ impl Bank {
     /// Creates a payment. Use a new key for each payment; the same key and order return the same payment.
     ///
     /// # Errors
-    /// When the bank rejects the order, or does not respond.
+    /// If the bank rejects the order, or does not respond.
     pub async fn create(&self, account: &str, key: &str, order: &PaymentOrder) -> Result<Created, Error> {
         let path = format!("/accounts/{}/payments", segment(account)?);
         let (payment, response) = self.post(&path, Some(key), Some(order)).await?;
@@ -114,7 +114,7 @@ impl Bank {
     /// Creates up to 100 payments of any accounts. Each entry has its own result, in the same place.
     ///
     /// # Errors
-    /// When the bank rejects the whole batch, or does not respond.
+    /// If the bank rejects the whole batch, or does not respond.
     pub async fn create_batch(&self, entries: &[BatchEntry]) -> Result<Vec<EntryResult>, Error> {
         let named: Vec<_> = entries.iter().map(|entry| (&*entry.account_id, &*entry.idempotency_key)).collect();
         self.batch("/payment-batches", entries, &named).await
@@ -123,7 +123,7 @@ impl Bank {
     /// Creates up to 100 payments of one account. Each entry has its own result, in the same place.
     ///
     /// # Errors
-    /// When the bank rejects the whole batch, or does not respond.
+    /// If the bank rejects the whole batch, or does not respond.
     pub async fn create_account_batch(
         &self,
         account: &str,
@@ -136,7 +136,7 @@ impl Bank {
     /// Returns a payment with its data.
     ///
     /// # Errors
-    /// When there is no such payment, or the bank does not respond.
+    /// If there is no such payment, or the bank does not respond.
     pub async fn get(&self, account: &str, payment_id: &str) -> Result<Payment, Error> {
         self.read(&payment_path(account, payment_id)?).await
     }
@@ -144,7 +144,7 @@ impl Bank {
     /// Cancels a scheduled payment. Repeating it is safe.
     ///
     /// # Errors
-    /// When there is no such payment, it is too late, or the bank does not respond.
+    /// If there is no such payment, it is too late, or the bank does not respond.
     pub async fn cancel(&self, account: &str, payment_id: &str) -> Result<Payment, Error> {
         let path = format!("{}/cancel", payment_path(account, payment_id)?);
         Ok(self.post(&path, None, None::<&()>).await?.0)
@@ -153,7 +153,7 @@ impl Bank {
     /// Lists an account's payments by due time.
     ///
     /// # Errors
-    /// When the account's id is empty, or one or two dots.
+    /// If the account's id is empty, or one or two dots.
     pub fn list(&self, account: &str, filter: &AccountFilter) -> Result<Pages<Payment>, Error> {
         let mut query = Query::new(&filter.status);
         query.add("from", filter.from.as_ref());
@@ -169,7 +169,7 @@ impl Bank {
     /// Returns the payment that was created with this key, without its data.
     ///
     /// # Errors
-    /// When the bank does not respond.
+    /// If the bank does not respond.
     pub async fn find_by_key(&self, account: &str, key: &str) -> Result<Option<Payment>, Error> {
         self.find(account, key, false).await
     }
@@ -177,7 +177,7 @@ impl Bank {
     /// Returns the payment that was created with this key, with its data.
     ///
     /// # Errors
-    /// When the bank does not respond.
+    /// If the bank does not respond.
     pub async fn find_by_key_with_data(&self, account: &str, key: &str) -> Result<Option<Payment>, Error> {
         self.find(account, key, true).await
     }
@@ -202,7 +202,7 @@ impl Bank {
     /// Returns the payment with this transaction id; several, if the transaction service used it several times.
     ///
     /// # Errors
-    /// When the bank does not respond.
+    /// If the bank does not respond.
     pub async fn find_by_transaction(&self, transaction_id: &str) -> Result<Vec<Payment>, Error> {
         let mut query = Query::new(&[]);
         query.add("transactionId", Some(&transaction_id));
@@ -212,7 +212,7 @@ impl Bank {
     /// Returns the numbers and sums of each date of a range. Without `from` it begins today; without `to` it ends 90 days after `from`.
     ///
     /// # Errors
-    /// When the bank rejects the range, or does not respond.
+    /// If the bank rejects the range, or does not respond.
     pub async fn counts(&self, from: Option<NaiveDate>, to: Option<NaiveDate>) -> Result<Vec<DayCounts>, Error> {
         let mut query = Query::new(&[]);
         query.add("from", from.as_ref());
@@ -223,7 +223,7 @@ impl Bank {
     /// Returns the calendars that the bank uses, without their closed dates.
     ///
     /// # Errors
-    /// When the bank does not respond.
+    /// If the bank does not respond.
     pub async fn calendars(&self) -> Result<Vec<Calendar>, Error> {
         Ok(self.read::<CalendarList>("/calendars").await?.calendars)
     }
@@ -231,7 +231,7 @@ impl Bank {
     /// Returns a calendar with its closed dates.
     ///
     /// # Errors
-    /// When the bank uses no such calendar, or does not respond.
+    /// If the bank uses no such calendar, or does not respond.
     pub async fn calendar(&self, calendar_id: &str) -> Result<Calendar, Error> {
         self.read(&format!("/calendars/{}", segment(calendar_id)?)).await
     }
@@ -257,7 +257,7 @@ impl Bank {
     /// below the bank's URL. Returns a success.
     ///
     /// # Errors
-    /// When the response is not a success, or there is none.
+    /// If the response is not a success, or there is none.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
         self.sender.send(self.whole(request)?).await
     }
@@ -265,7 +265,7 @@ impl Bank {
     /// Sends such a request once, with a token, and returns the response, whatever its status.
     ///
     /// # Errors
-    /// When there is no response.
+    /// If there is no response.
     pub async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
         self.sender.exchange(self.whole(request)?).await
     }
@@ -362,12 +362,12 @@ impl Query {
     }
 }
 
-/// Returns whether an earlier request did what this one asks for.
+/// Returns whether an earlier request had the same effect.
 pub(crate) fn is_replayed(response: &Response<Bytes>) -> bool {
     response.headers().get("idempotent-replayed").is_some_and(|value| value == "true")
 }
 
-/// Returns what a success must contain.
+/// Returns the content of a success.
 pub(crate) fn expect<T: DeserializeOwned>(response: &Response<Bytes>) -> Result<T, Error> {
     serde_json::from_slice(response.body()).map_err(|error| {
         let body: String = String::from_utf8_lossy(response.body()).chars().take(200).collect();
@@ -379,7 +379,8 @@ pub(crate) fn payment_path(account: &str, payment_id: &str) -> Result<String, Er
     Ok(format!("/accounts/{}/payments/{}", segment(account)?, segment(payment_id)?))
 }
 
-/// Returns an id as a segment of a path. Programs between would remove dots, and so change the request.
+/// Returns an id as a segment of a path. Intermediaries would remove dots, and so change the
+/// request.
 pub(crate) fn segment(id: &str) -> Result<String, Error> {
     if matches!(id, "" | "." | "..") {
         return Err(Error::Invalid(format!("an id must not be {id:?}")));

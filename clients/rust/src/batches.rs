@@ -73,7 +73,7 @@ impl Bank {
     }
 }
 
-/// Whether a result names what was sent. The bank cuts long names, and names nothing unreadable.
+/// Whether a result names the sent entry. The bank cuts long names, and names nothing unreadable.
 fn is_same(named: Option<&str>, sent: &str) -> bool {
     named.is_none_or(|named| named == sent || named.strip_suffix(CUT).is_some_and(|start| sent.starts_with(start)))
 }

@@ -1,4 +1,4 @@
-//! Makes the client of a bank from its URL, a token, and what else differs from the default.
+//! Makes the client of a bank from its URL, a token, and other settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::transport::{Line, Transport};
 /// API Gateway waits 30 seconds for a response. After these, the connection is taken for lost.
 const TIMEOUT: Duration = Duration::from_secs(35);
 
-/// What makes the client of a bank.
+/// The settings of a bank's client.
 #[derive(Debug)]
 pub struct Builder {
     url: String,
@@ -31,7 +31,7 @@ impl Bank {
     /// Creates the client of a bank that needs no token.
     ///
     /// # Errors
-    /// When this is not the URL of an API.
+    /// If this is not the URL of an API.
     #[cfg(feature = "http")]
     pub fn new(url: &str) -> Result<Self, Error> {
         Self::builder(url).build()
@@ -62,17 +62,17 @@ impl Builder {
         Self { token: Some(token.into()), ..self }
     }
 
-    /// Changes how often a request is sent.
+    /// Changes the number of attempts of a request.
     pub fn retries(self, retries: Retries) -> Self {
         Self { retries, ..self }
     }
 
-    /// Changes how long one attempt may take, which is 35 seconds by default.
+    /// Changes the timeout of one attempt, which is 35 seconds by default.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Changes the clock, what waits, and what chooses the random part of a pause.
+    /// Changes the clock, the waits, and the random part of pauses.
     pub fn timer(self, timer: Arc<dyn Timer>) -> Self {
         Self { timer, ..self }
     }
@@ -80,7 +80,7 @@ impl Builder {
     /// Creates the client.
     ///
     /// # Errors
-    /// When the URL is not that of an API.
+    /// If the URL is not that of an API.
     pub fn build(self) -> Result<Bank, Error> {
         let shown = if self.url.contains('@') { "a text with @" } else { &self.url };
         let invalid = || Error::Invalid(format!("{shown:?} is not the URL of an API"));
@@ -95,8 +95,8 @@ impl Builder {
     }
 }
 
-/// Whether this is a host, perhaps with a port, and nothing else: a name or a password in it would be ignored, and so would a
-/// port that is no number.
+/// Whether this is a host, perhaps with a port, and nothing else: a name or a password in it would
+/// be ignored, and so would a port that is not a number.
 fn is_host(authority: &Authority) -> bool {
     let (host, port) = (authority.host(), authority.port_u16());
     authority.as_str() == port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))

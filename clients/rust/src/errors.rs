@@ -17,8 +17,9 @@ pub enum Error {
     /// A problem of the API.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// An error without a problem: of API Gateway, of something between, or of the issuer of tokens. With the status of a success, the
-    /// request took effect, and its response is not as openapi.yaml describes it.
+    /// An error without a problem: of API Gateway, of an intermediary, or of the issuer of tokens.
+    /// With the status of a success, the request took effect, and its response differs from
+    /// openapi.yaml.
     #[error("{status}: {detail}")]
     Gateway {
         /// The HTTP status.
@@ -27,7 +28,7 @@ pub enum Error {
         detail: String,
         /// The id of the request, if the response has it.
         request_id: Option<String>,
-        /// How long to wait before the next attempt, if the response says it.
+        /// The wait before the next attempt, if the response demands one.
         retry_after: Option<Duration>,
     },
     /// No response: the connection was refused or lost, or too slow. The request may have taken effect.
@@ -35,7 +36,7 @@ pub enum Error {
     NoAnswer {
         /// The host of the request.
         host: String,
-        /// What was wrong with the connection.
+        /// The fault of the connection.
         reason: String,
     },
     /// The function that returns tokens failed. Nothing was sent.
@@ -73,7 +74,7 @@ impl Error {
         }
     }
 
-    /// Returns how long to wait before the next attempt, in whole seconds, if the response said it.
+    /// Returns the wait before the next attempt, in whole seconds, if the response demanded one.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Problem(problem) => problem.retry_after,
@@ -82,7 +83,7 @@ impl Error {
         }
     }
 
-    /// Returns the error that a response other than a success is.
+    /// Returns the error of a response other than a success.
     pub(crate) fn of(response: &Response<Bytes>) -> Self {
         let (status, headers) = (response.status(), response.headers());
         if let Ok(mut problem) = serde_json::from_slice::<Problem>(response.body()) {
@@ -105,7 +106,7 @@ impl Error {
         Self::Gateway { status: StatusCode::OK.as_u16(), detail, request_id: None, retry_after: None }
     }
 
-    /// Returns the error of a response that is not as it should be.
+    /// Returns the error of a malformed response.
     pub(crate) fn gateway(response: &Response<Bytes>, detail: String) -> Self {
         Self::Gateway {
             status: response.status().as_u16(),
@@ -120,7 +121,7 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     Some(headers.get("x-request-id")?.to_str().ok()?.to_owned())
 }
 
-/// Returns the seconds of the header; `None` for a date or nonsense.
+/// Returns the seconds of the header; `None` for a date or an invalid text.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     whole_seconds(&headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.into())
 }
@@ -142,9 +143,9 @@ pub struct Problem {
     /// The address of a page about it, relative to that of the API.
     #[serde(default)]
     pub help: Option<String>,
-    /// What is wrong.
+    /// The fault and its remedy.
     pub detail: String,
-    /// The field that is wrong.
+    /// The field at fault.
     #[serde(default)]
     pub field: Option<String>,
     /// The fields that differ from those of the first request with this key.
@@ -153,7 +154,7 @@ pub struct Problem {
     /// Every fault of the body.
     #[serde(default)]
     pub errors: Vec<Fault>,
-    /// By how many bytes the body is too large.
+    /// The number of bytes by which the body is too large.
     #[serde(default)]
     pub excess_bytes: Option<u64>,
     /// The version that the payment has.
@@ -165,7 +166,7 @@ pub struct Problem {
     /// The id of the request.
     #[serde(default)]
     pub request_id: Option<String>,
-    /// How long to wait before the next attempt, in whole seconds.
+    /// The wait before the next attempt, in whole seconds.
     #[serde(default, rename = "retryAfterSeconds", deserialize_with = "seconds")]
     pub retry_after: Option<Duration>,
 }
@@ -185,7 +186,7 @@ pub struct Fault {
     pub pointer: String,
     /// Its type, a name that is the same at every bank.
     pub r#type: String,
-    /// What is wrong.
+    /// The fault and its remedy.
     pub detail: String,
 }
 
@@ -194,7 +195,7 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration
     Ok(whole_seconds(&Value::deserialize(deserializer)?))
 }
 
-/// Returns a number of seconds, also one that is written as a text of digits.
+/// Returns a number of seconds, even if it is written as a text of digits.
 pub(crate) fn whole_seconds(value: &Value) -> Option<Duration> {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     value.as_u64().or_else(|| digits(value.as_str()?)).map(Duration::from_secs)

@@ -1,4 +1,4 @@
-//! What the event log has.
+//! The events of the log.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::values::Status;
 pub struct EventPage {
     /// The events, in order.
     pub events: Vec<Event>,
-    /// Where to read on.
+    /// The cursor of the next page.
     pub next_cursor: String,
     /// Whether more events followed when the page was made.
     pub has_more: bool,
@@ -26,10 +26,10 @@ pub struct EventPage {
 pub struct Event {
     /// Its id, always the same.
     pub id: String,
-    /// What happened, such as `payment.processed`. Later releases add types.
+    /// The type, such as `payment.processed`. Later releases add types.
     pub r#type: String,
-    /// When the payment entered the status or was amended; of `payment.irregular`, when the change was read; of an event about the log, when it was
-    /// written.
+    /// The time at which the payment entered the status or was amended; of `payment.irregular`, at
+    /// which the change was read; of an event about the log, at which it was written.
     pub at: DateTime<Utc>,
     /// The number of this part of the log. A restore begins the next.
     pub epoch: u64,
@@ -47,7 +47,7 @@ pub struct Event {
     pub previous_status: Option<Status>,
     /// The status.
     pub status: Option<Status>,
-    /// Who changed the payment's status.
+    /// The actor that changed the payment's status.
     pub by: Option<Actor>,
     /// The fields that an amendment changed, by the names that the API gives them; `dueAt` alone if the bank moved the payment.
     pub changed_fields: Option<Vec<String>>,
@@ -57,7 +57,7 @@ pub struct Event {
     pub amendment_id: Option<String>,
     /// The date or the instant that the client now wants, as it was sent.
     pub scheduled_for: Option<String>,
-    /// When it is due.
+    /// The time at which it is due.
     pub due_at: Option<DateTime<Utc>>,
     /// The bank's date on which it is due.
     pub due_date: Option<NaiveDate>,
@@ -69,15 +69,15 @@ pub struct Event {
     pub reference: Option<String>,
     /// The transaction service's id, once it is processed.
     pub transaction_id: Option<String>,
-    /// Why it failed: a code of ISO 20022. Later releases list more.
+    /// The reason of its failure: a code of ISO 20022. Later releases list more.
     pub failure_code: Option<String>,
-    /// Why it failed, in the bank's words.
+    /// The reason of its failure, in the bank's words.
     pub failure_reason: Option<String>,
-    /// What is wrong with an irregular change, or how a gap came about.
+    /// The fault of an irregular change, or the cause of a gap.
     pub reason: Option<String>,
-    /// From when on changes may be missing (`log.gap`), if that is known.
+    /// The time from which changes may be missing (`log.gap`), if it is known.
     pub since: Option<DateTime<Utc>>,
-    /// Until when changes may be missing (`log.gap`).
+    /// The time until which changes may be missing (`log.gap`).
     pub until: Option<DateTime<Utc>>,
     /// The instant to which the payments were restored (`log.restored`), unless only the log itself was.
     pub restored_to: Option<DateTime<Utc>>,
@@ -85,7 +85,8 @@ pub struct Event {
     pub end_cursor: Option<String>,
 }
 
-/// The old values of the fields that an amendment changed. A field that did not change is absent, and so is a reference if there was none.
+/// The old values of the fields that an amendment changed. Unchanged fields are absent, and so is a
+/// missing reference.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -98,7 +99,7 @@ pub struct PreviousFields {
     pub currency: Option<String>,
     /// The date or the instant that the client wanted before, as it was sent.
     pub scheduled_for: Option<String>,
-    /// When it was due, if the bank moved it.
+    /// The time at which it was due, if the bank moved it.
     pub due_at: Option<DateTime<Utc>>,
     /// The text for the payee.
     pub reference: Option<String>,

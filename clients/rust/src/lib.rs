@@ -1,6 +1,6 @@
 //! A client of the API for scheduled payments: typed, with safe retries and exact numbers.
 //!
-//! [`Bank`] has a method for each operation. `clients/README.md` says what is sent again, and when.
+//! [`Bank`] has a method for each operation. `clients/README.md` has the rules of retries.
 
 mod amendments;
 mod bank;

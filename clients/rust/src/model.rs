@@ -1,4 +1,4 @@
-//! What is sent and received. New fields of a response are ignored.
+//! The content of requests and responses. New fields of a response are ignored.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ pub struct PaymentOrder {
     pub amount_minor: i64,
     /// The currency: three capital letters.
     pub currency: String,
-    /// When it is to be made.
+    /// The date or time at which it is to be made.
     pub scheduled_for: ScheduledFor,
-    /// What happens if the date is closed; by default the bank's own rule.
+    /// The rule for a closed date; by default the bank's own rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date_rule: Option<DateRule>,
     /// The text for the payee, at most 35 characters.
@@ -86,17 +86,18 @@ pub struct Payment {
     pub amount_minor: i64,
     /// The currency: three capital letters.
     pub currency: String,
-    /// When it was ordered for.
+    /// The date or time that it was ordered for.
     pub scheduled_for: ScheduledFor,
-    /// The rule that it was ordered with. A list does not say it.
+    /// The rule that it was ordered with. Lists leave it out.
     pub date_rule: Option<DateRule>,
     /// The text for the payee.
     pub reference: Option<String>,
-    /// When it is due.
+    /// The time at which it is due.
     pub due_at: DateTime<Utc>,
     /// The bank's date on which it is due.
     pub due_date: NaiveDate,
-    /// Why it is not due when it was ordered for: `weekend`, `holiday` or `cut-off`. A list does not say it.
+    /// The reason why it is not due when it was ordered for: `weekend`, `holiday` or `cut-off`.
+    /// Lists leave it out.
     pub move_reason: Option<String>,
     /// The calendar that moved it.
     pub calendar_id: Option<String>,
@@ -104,21 +105,21 @@ pub struct Payment {
     pub calendar_version: Option<String>,
     /// Its status.
     pub status: Status,
-    /// How often its status was set.
+    /// Its version, which each change of status and each amendment raises.
     pub version: u64,
-    /// When it was created.
+    /// The time at which it was created.
     pub created_at: DateTime<Utc>,
-    /// When its status changed last.
+    /// The time of its last change of status.
     pub updated_at: DateTime<Utc>,
     /// Its statuses, the oldest first.
     pub trail: Vec<TrailEntry>,
     /// The transaction service's id, once it is processed.
     pub transaction_id: Option<String>,
-    /// Why it failed: a code of ISO 20022. Later releases list more.
+    /// The reason of its failure: a code of ISO 20022. Later releases list more.
     pub failure_code: Option<String>,
-    /// Why it failed, in the bank's words.
+    /// The reason of its failure, in the bank's words.
     pub failure_reason: Option<String>,
-    /// When it was settled.
+    /// The time at which it was settled.
     pub settled_at: Option<DateTime<Utc>>,
     /// Its data. `None` if it has none, or if the response includes none.
     #[serde(default, deserialize_with = "present")]
@@ -131,13 +132,13 @@ pub struct Payment {
 pub struct TrailEntry {
     /// The new status.
     pub status: Status,
-    /// When it changed.
+    /// The time of the change.
     pub at: DateTime<Utc>,
-    /// Who changed it.
+    /// The actor of the change.
     pub by: Actor,
 }
 
-/// Who changed a payment's status.
+/// The actor of a change of a payment's status.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Actor {
@@ -147,7 +148,7 @@ pub struct Actor {
     pub name: Option<String>,
 }
 
-/// A payment as the list of a date has it.
+/// A payment in the list of a date.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -162,7 +163,7 @@ pub struct DuePayment {
     pub amount_minor: i64,
     /// The currency: three capital letters.
     pub currency: String,
-    /// When it is due.
+    /// The time at which it is due.
     pub due_at: DateTime<Utc>,
     /// The bank's date on which it is due.
     pub due_date: NaiveDate,
@@ -170,11 +171,11 @@ pub struct DuePayment {
     pub status: Status,
     /// The text for the payee.
     pub reference: Option<String>,
-    /// How often its status was set.
+    /// Its version, which each change of status and each amendment raises.
     pub version: u64,
-    /// When it was settled.
+    /// The time at which it was settled.
     pub settled_at: Option<DateTime<Utc>>,
-    /// Why it failed: a code of ISO 20022. Later releases list more.
+    /// The reason of its failure: a code of ISO 20022. Later releases list more.
     pub failure_code: Option<String>,
 }
 
@@ -205,7 +206,7 @@ pub struct EntryResult {
     pub account_id: Option<String>,
     /// The key of the entry, if the bank could read it.
     pub idempotency_key: Option<String>,
-    /// The payment, or why there is none.
+    /// The payment, or the problem.
     pub outcome: Result<Created, Box<Problem>>,
 }
 
@@ -244,11 +245,11 @@ pub struct DayCounts {
     pub date: NaiveDate,
     /// The numbers by status.
     pub by_status: BTreeMap<Status, i64>,
-    /// How many payments there are.
+    /// The number of payments.
     pub total: i64,
-    /// How many of them are in the long-term table alone.
+    /// The number of those that are in the long-term table alone.
     pub archived: i64,
-    /// How many changes could not be counted.
+    /// The number of changes that could not be counted.
     pub unparsed: i64,
     /// The exact sums by currency and status, in minor units.
     #[serde(deserialize_with = "sums")]
@@ -268,7 +269,7 @@ fn sums<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, B
     texts.into_iter().map(of_currency).collect()
 }
 
-/// When a payment rail is closed, and how the bank uses it.
+/// The closed dates of a payment rail, and the bank's use of it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -277,7 +278,7 @@ pub struct Calendar {
     pub calendar_id: String,
     /// The version of its dates.
     pub calendar_version: String,
-    /// What it is the calendar of.
+    /// The name of its payment rail.
     pub name: String,
     /// The IANA time zone of its cut-off.
     pub time_zone: String,
@@ -306,7 +307,7 @@ pub struct Calendar {
 pub struct ClosedDate {
     /// The date.
     pub date: NaiveDate,
-    /// What it is called.
+    /// Its name.
     pub name: String,
 }
 

@@ -33,7 +33,7 @@ type Reading<T> = BoxFuture<'static, Result<Page<T>, Error>>;
 
 /// The payments of a list, read page by page while you take them: a stream, or [`try_next`](Self::try_next).
 ///
-/// After an error, whoever goes on gets the same page.
+/// After an error, the next call gets the same page.
 pub struct Pages<T> {
     read: Box<dyn Fn(Option<String>) -> Reading<T> + Send + Sync>,
     state: State<T>,
@@ -56,7 +56,8 @@ impl<T> Pages<T> {
         Self { read: Box::new(read), state: State::At(None), payments, unreadable: 0, unreadable_ids: Vec::new() }
     }
 
-    /// Returns how many payments of the pages so far the bank could not read. Report them.
+    /// Returns the number of payments of the pages so far that the bank could not read. Report
+    /// them.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
@@ -76,7 +77,7 @@ impl<T> Pages<T> {
     }
 }
 
-/// Checks that a page does not say that it follows itself: whoever reads on would do so for ever.
+/// Checks that a page does not name itself as the next one: its reader would never end.
 pub(crate) fn check_moves(cursor: Option<&str>, following: Option<&str>) -> Result<(), Error> {
     match (cursor, following) {
         (Some(cursor), Some(following)) if cursor == following => {
@@ -90,7 +91,7 @@ impl<T: Unpin> Pages<T> {
     /// Returns the next payment, or `None` after the last.
     ///
     /// # Errors
-    /// When a page cannot be read.
+    /// If a page cannot be read.
     pub async fn try_next(&mut self) -> Result<Option<T>, Error> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose()
     }
@@ -98,7 +99,7 @@ impl<T: Unpin> Pages<T> {
     /// Returns all payments that are left.
     ///
     /// # Errors
-    /// When a page cannot be read.
+    /// If a page cannot be read.
     pub async fn all(&mut self) -> Result<Vec<T>, Error> {
         let mut all = Vec::new();
         while let Some(payment) = self.try_next().await? {

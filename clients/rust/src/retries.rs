@@ -1,4 +1,4 @@
-//! When a request is sent again, and how long to wait before.
+//! The attempts of a request, and the pauses between them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,20 +9,22 @@ use tokio::time::Instant;
 
 use crate::errors::Error;
 
-/// The statuses that a later attempt may not have. An internal error is different: it is tried once more only.
+/// The statuses that may pass. An internal error is different: it is retried only once.
 const PASSING: [u16; 3] = [429, 503, 504];
 const INTERNAL: u16 = 500;
 
-/// How often, and for how long, a request is sent. Pauses double, and are at least what the response demands.
+/// The number and the time limit of a request's attempts. Pauses double, and are at least as long
+/// as the response demands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
     /// The most attempts, the first included.
     pub attempts: u32,
-    /// No attempt begins later than this after the first.
+    /// The time after the first attempt in which others may begin.
     pub total: Duration,
     /// The first pause, if the response demands none.
     pub first: Duration,
-    /// By how many per cent a pause is longer at most, by chance, so that clients do not come back at the same moment.
+    /// The most per cent by which a pause is longer, by chance, so that clients do not return at
+    /// the same moment.
     pub jitter_percent: u32,
 }
 
@@ -32,7 +34,7 @@ impl Default for Retries {
     }
 }
 
-/// Time and chance. Tests have one that never waits.
+/// Time and chance. Tests have an implementation that never waits.
 #[async_trait]
 pub trait Timer: fmt::Debug + Send + Sync {
     /// Returns the time since any fixed moment. It never goes back.
@@ -89,7 +91,7 @@ pub struct Tries {
 }
 
 impl Tries {
-    /// Waits, if the request that had this error is to be sent again. Returns whether it is.
+    /// Waits, if the request with this error is to be sent again. Returns whether it is.
     pub async fn again(&mut self, error: &Error) -> bool {
         let is_internal = error.status() == Some(INTERNAL);
         self.internal += u32::from(is_internal);

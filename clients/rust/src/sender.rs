@@ -10,7 +10,7 @@ use crate::retries::{Retries, Timer};
 use crate::tokens::{Source, Token};
 use crate::transport::Line;
 
-/// What the methods of a bank send their requests with.
+/// Sends the requests of a bank's methods.
 #[derive(Debug)]
 pub(crate) struct Sender {
     source: Source,

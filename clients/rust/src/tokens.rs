@@ -17,7 +17,8 @@ use crate::errors::{BoxError, Error, whole_seconds};
 use crate::retries::Timer;
 use crate::transport::Line;
 
-/// A token is renewed so long before it expires, or after half of its life if that is shorter.
+/// The time before its expiry at which a token is renewed, or after half of its life if that is
+/// shorter.
 const EARLY: Duration = Duration::from_secs(60);
 
 /// The credentials of a machine's client, and the URL where its issuer gives tokens.
@@ -41,7 +42,7 @@ impl fmt::Debug for ClientCredentials {
     }
 }
 
-/// Where the token of a request is from. It is never shown.
+/// The source of a request's token. The token is never shown.
 #[derive(Clone)]
 pub struct Token(Kind);
 
@@ -91,7 +92,8 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Returns the token for a request, and renews that of a client's credentials before it expires.
+/// Returns the token for a request, and renews the token of a client's credentials before it
+/// expires.
 #[derive(Debug)]
 pub(crate) struct Source {
     token: Option<Token>,
@@ -114,7 +116,8 @@ impl Source {
         Self { token, current: Mutex::new(None) }
     }
 
-    /// Returns the token of this moment, or the error of an issuer that refuses or does not respond.
+    /// Returns the current token, or the error of an issuer that rejects the request or does not
+    /// respond.
     pub(crate) async fn token(&self, line: &Line, timer: &dyn Timer) -> Result<Option<String>, Error> {
         let credentials = match self.token.as_ref().map(|token| &token.0) {
             None => return Ok(None),
@@ -122,7 +125,7 @@ impl Source {
             Some(Kind::Function(function)) => return function().await.map(Some).map_err(Error::Token),
             Some(Kind::Credentials(credentials)) => credentials,
         };
-        // Locked while the issuer is asked: others wait for the same token.
+        // Locked during the call of the issuer: other requests wait for the same token.
         let mut current = self.current.lock().await;
         match current.as_ref() {
             Some(current) if timer.now() < current.renew_at => Ok(Some(current.text.clone())),

@@ -11,13 +11,14 @@ use http::{Request, Response};
 
 use crate::errors::{BoxError, Error};
 
-/// What exchanges one request for its response. It does not repeat requests, and needs no timeout.
+/// Exchanges one request for its response. A transport does not repeat requests, and needs no
+/// timeout.
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends a request, which has a whole URL, and returns the whole response, whatever its status.
     ///
     /// # Errors
-    /// When there is no whole response. The request may have taken effect.
+    /// If there is no whole response. The request may have taken effect.
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError>;
 }
 

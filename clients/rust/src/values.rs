@@ -1,4 +1,4 @@
-//! Values of payments: their status, when they are due, and their data.
+//! Values of payments: their status, their requested time, and their data.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,15 +14,15 @@ use serde_json::value::RawValue;
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum Status {
-    /// It is not due yet, and can be amended or cancelled.
+    /// The payment is not due yet, and can be amended or cancelled.
     Scheduled,
-    /// The bank has claimed it, and the transaction service has it.
+    /// The bank has claimed the payment, and the transaction service has it.
     Pending,
     /// The money moved.
     Processed,
-    /// The transaction service refused it.
+    /// The transaction service rejected the payment.
     Failed,
-    /// A client cancelled it.
+    /// A client cancelled the payment.
     Cancelled,
     /// A status that this client does not know. The payment is neither yours to change nor settled.
     #[serde(other)]
@@ -49,24 +49,25 @@ impl fmt::Display for Status {
     }
 }
 
-/// What happens to a payment whose date is closed.
+/// The rule for a payment whose date is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DateRule {
-    /// Nothing: it is due on that date.
+    /// The payment is due on that date.
     None,
-    /// It is due on the next open date.
+    /// The payment is due on the next open date.
     Following,
-    /// It is due on the last open date before, or on the next one if that date or its cut-off has passed.
+    /// The payment is due on the last open date before, or on the next one if that date or its
+    /// cut-off has passed.
     Preceding,
-    /// It is rejected.
+    /// The payment is rejected.
     Refuse,
 }
 
-/// When a payment is to be made: on a date of the bank, or at a time, whose offset is kept.
+/// The requested time of a payment: a date of the bank, or a time, whose offset is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduledFor {
-    /// When this date begins at the bank.
+    /// The beginning of this date at the bank.
     Date(NaiveDate),
     /// At this time, in whole seconds.
     Time(DateTime<FixedOffset>),
@@ -116,7 +117,7 @@ impl<'de> Deserialize<'de> for ScheduledFor {
     }
 }
 
-/// The data of a payment: JSON, to the byte as it was sent. Two are equal if their bytes are.
+/// The data of a payment: JSON, to the byte as it was sent. Data is equal if its bytes are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Data(Box<RawValue>);
@@ -125,7 +126,7 @@ impl Data {
     /// Creates data of a value.
     ///
     /// # Errors
-    /// When the value cannot be written as JSON.
+    /// If the value cannot be written as JSON.
     pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }
@@ -138,7 +139,7 @@ impl Data {
     /// Reads the JSON as a value of some type.
     ///
     /// # Errors
-    /// When the JSON has another shape.
+    /// If the JSON has another shape.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.get())
     }
@@ -158,12 +159,13 @@ impl From<Box<RawValue>> for Data {
     }
 }
 
-/// Reads data that is there, also if it is null: only what is absent is `None`.
+/// Reads present data, even if it is null: only absent data is `None`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Data>, D::Error> {
     Data::deserialize(deserializer).map(Some)
 }
 
-/// Returns the header that sends a key. One that begins with a double quote is sent as a string in quotes, which the bank takes off.
+/// Returns the header that sends a key. A key that begins with a double quote is sent as a string
+/// in quotes, which the bank removes.
 pub(crate) fn key_header(key: &str) -> Cow<'_, str> {
     if key.starts_with('"') {
         return format!("\"{}\"", key.replace('\\', r"\\").replace('"', r#"\""#)).into();

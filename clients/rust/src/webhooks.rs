@@ -1,4 +1,4 @@
-//! Webhook endpoints: to which hosts the bank sends its events, and how that goes.
+//! Webhook endpoints: the hosts to which the bank sends its events, and the state of the deliveries.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use crate::bank::{Bank, segment};
 use crate::errors::Error;
 use crate::model::Actor;
 
-/// What an operator chooses for an endpoint.
+/// An operator's settings for an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct EndpointOrder {
-    /// Where messages are sent: `https`, the DNS name of a public host, and port 443.
+    /// The URL to which messages are sent: `https`, the DNS name of a public host, and port 443.
     pub url: String,
-    /// What people should know about it, at most 200 characters on one line.
+    /// A description for people, at most 200 characters on one line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Of the events of status changes, only those of these types; empty for all.
@@ -24,7 +24,7 @@ pub struct EndpointOrder {
     /// Of the events that name an account, only those in which one of these pays or is paid; empty for all.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub accounts: BTreeSet<String>,
-    /// Where a new endpoint begins: a cursor of the log. Without one it begins with the next event.
+    /// The start of a new endpoint: a cursor of the log. Without one it begins with the next event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Whether nothing is sent. The endpoint keeps its place, and events expire after 35 days.
@@ -44,9 +44,9 @@ fn enabled<S: serde::Serializer>(disabled: &bool, serializer: S) -> Result<S::Ok
 pub struct Endpoint {
     /// Its id.
     pub id: String,
-    /// Where messages are sent.
+    /// The URL to which messages are sent.
     pub url: String,
-    /// What people should know about it.
+    /// The description for people.
     #[serde(default)]
     pub description: String,
     /// The types of events that are sent; empty for all.
@@ -55,27 +55,27 @@ pub struct Endpoint {
     /// The accounts whose events are sent; empty for all.
     #[serde(default)]
     pub accounts: BTreeSet<String>,
-    /// When it was created.
+    /// The time at which it was created.
     pub created_at: DateTime<Utc>,
-    /// When it was changed last.
+    /// The time of its last change.
     pub updated_at: DateTime<Utc>,
     /// The generation of the secret that signs.
     pub secret_generation: u32,
-    /// Until when the secret before also signs.
+    /// The time until which the secret before also signs.
     pub previous_secret_until: Option<DateTime<Utc>>,
     /// `enabled`, `failing` or `disabled`.
     pub status: String,
-    /// Why nothing is sent: `operator`, `gone` or `failing`.
+    /// The reason why nothing is sent: `operator`, `gone` or `failing`.
     pub disabled_by: Option<String>,
-    /// Since when nothing is sent.
+    /// The time since which nothing is sent.
     pub disabled_at: Option<DateTime<Utc>>,
     /// The place in the log up to which everything is delivered.
     pub cursor: String,
-    /// How many parts of the log follow, of up to a thousand events each.
+    /// The number of parts of the log after the cursor, of up to a thousand events each.
     pub segments_behind: u64,
-    /// When a test was asked for that is not sent yet.
+    /// The time at which a test was asked for that is not sent yet.
     pub test_asked_at: Option<DateTime<Utc>>,
-    /// Why the events after the cursor are not delivered.
+    /// The reason why the events after the cursor are not delivered.
     pub failing: Option<Failing>,
     /// The last error.
     pub last_error: Option<DeliveryError>,
@@ -88,16 +88,16 @@ pub struct Endpoint {
     pub missed: Option<MissedEvents>,
 }
 
-/// Why events are not delivered.
+/// The reason why events are not delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Failing {
-    /// Since when nothing was accepted.
+    /// The time since which nothing was accepted.
     pub since: DateTime<Utc>,
     /// The tries since then.
     pub failures: u32,
-    /// When the next one is.
+    /// The time of the next one.
     pub next_try_at: DateTime<Utc>,
     /// The event that was not accepted.
     pub event_id: Option<String>,
@@ -107,9 +107,9 @@ pub struct Failing {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct DeliveryError {
-    /// When it was.
+    /// The time of the error.
     pub at: DateTime<Utc>,
-    /// `refused` or `gone`, or what the connection lacked.
+    /// `refused` or `gone`, or the missing part of the connection.
     pub kind: String,
     /// The HTTP status, if the receiver answered.
     pub status: Option<u16>,
@@ -120,13 +120,13 @@ pub struct DeliveryError {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Delivery {
-    /// When they were sent.
+    /// The time at which they were sent.
     pub at: DateTime<Utc>,
     /// The id of the first message, or of the first that was not accepted.
     pub message_id: String,
-    /// How many messages there were.
+    /// The number of messages.
     pub bodies: u32,
-    /// How many events they had. A test has none.
+    /// The number of their events. A test has none.
     pub events: u32,
     /// `accepted`, or the kind of the error.
     pub outcome: String,
@@ -139,11 +139,11 @@ pub struct Delivery {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SkippedEvent {
-    /// When it was skipped.
+    /// The time at which it was skipped.
     pub at: DateTime<Utc>,
     /// Its id.
     pub event_id: String,
-    /// Who asked for it.
+    /// The actor that asked for it.
     pub by: Actor,
 }
 
@@ -152,7 +152,7 @@ pub struct SkippedEvent {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MissedEvents {
-    /// When that was found.
+    /// The time at which that was found.
     pub at: DateTime<Utc>,
     /// The cursor before them.
     pub cursor: String,
@@ -168,7 +168,7 @@ pub struct EndpointSecret {
     pub generation: u32,
     /// The secret, as libraries for Standard Webhooks take it.
     pub secret: String,
-    /// Until when it signs; absent for the newest.
+    /// The time until which it signs; absent for the newest.
     pub until: Option<DateTime<Utc>>,
 }
 
@@ -204,7 +204,7 @@ struct Rotation {
     generation: u32,
 }
 
-/// What is said of an endpoint that was deleted, which may be its id alone.
+/// The response to the deletion of an endpoint, which may be its id alone.
 #[derive(Deserialize)]
 struct Deleted {}
 
@@ -212,7 +212,7 @@ impl Bank {
     /// Returns all webhook endpoints, at most 20, in the order of their ids.
     ///
     /// # Errors
-    /// When the bank sends no webhooks, or does not respond.
+    /// If the bank sends no webhooks, or does not respond.
     pub async fn webhook_endpoints(&self) -> Result<Vec<Endpoint>, Error> {
         Ok(self.read::<Endpoints>("/webhook-endpoints").await?.endpoints)
     }
@@ -220,7 +220,7 @@ impl Bank {
     /// Returns an endpoint.
     ///
     /// # Errors
-    /// When there is none of this id, or the bank does not respond.
+    /// If there is no endpoint with this id, or the bank does not respond.
     pub async fn webhook_endpoint(&self, id: &str) -> Result<Endpoint, Error> {
         self.read(&endpoint_path(id, "")?).await
     }
@@ -228,7 +228,7 @@ impl Bank {
     /// Creates an endpoint, or changes it: `cursor` counts for a new one alone. Returns it, and whether it is new. Repeating it is safe.
     ///
     /// # Errors
-    /// When the bank rejects the order, or does not respond.
+    /// If the bank rejects the order, or does not respond.
     pub async fn put_webhook_endpoint(&self, id: &str, order: &EndpointOrder) -> Result<(Endpoint, bool), Error> {
         let (endpoint, response) = self.write(Method::PUT, &endpoint_path(id, "")?, None, Some(order)).await?;
         Ok((endpoint, response.status() == StatusCode::CREATED))
@@ -237,7 +237,8 @@ impl Bank {
     /// Deletes an endpoint.
     ///
     /// # Errors
-    /// When there is none of this id, as after a lost response, or the bank does not respond.
+    /// If there is no endpoint with this id, as after a lost response, or the bank does not
+    /// respond.
     pub async fn delete_webhook_endpoint(&self, id: &str) -> Result<(), Error> {
         self.write::<Deleted>(Method::DELETE, &endpoint_path(id, "")?, None, None::<&()>).await?;
         Ok(())
@@ -246,7 +247,7 @@ impl Bank {
     /// Returns the secrets that sign an endpoint's messages now, the newest first.
     ///
     /// # Errors
-    /// When there is no such endpoint, or the bank does not respond.
+    /// If there is no such endpoint, or the bank does not respond.
     pub async fn webhook_secrets(&self, id: &str) -> Result<Vec<EndpointSecret>, Error> {
         Ok(self.read::<Secrets>(&endpoint_path(id, "/secret")?).await?.secrets)
     }
@@ -254,15 +255,15 @@ impl Bank {
     /// Asks for a test: a message with one event of the type `webhook.test`, within a minute.
     ///
     /// # Errors
-    /// When there is no such endpoint, or the bank does not respond.
+    /// If there is no such endpoint, or the bank does not respond.
     pub async fn test_webhook_endpoint(&self, id: &str) -> Result<Endpoint, Error> {
         self.operate(id, "/test", None::<&()>).await
     }
 
-    /// Moves an endpoint to a cursor of the log: what follows is delivered again.
+    /// Moves an endpoint to a cursor of the log: the events after it are delivered again.
     ///
     /// # Errors
-    /// When there is no such endpoint, the log no longer has the place, or the bank does not respond.
+    /// If there is no such endpoint, the log no longer has the place, or the bank does not respond.
     pub async fn replay_webhook_events(&self, id: &str, cursor: &str) -> Result<Endpoint, Error> {
         self.operate(id, "/replay", Some(&Replay { cursor })).await
     }
@@ -270,7 +271,8 @@ impl Bank {
     /// Skips the event that an endpoint does not accept. Repeating it is safe.
     ///
     /// # Errors
-    /// When there is no such endpoint, it does not wait with this event, or the bank does not respond.
+    /// If there is no such endpoint, it does not wait with this event, or the bank does not
+    /// respond.
     pub async fn skip_webhook_event(&self, id: &str, event_id: &str) -> Result<Endpoint, Error> {
         self.operate(id, "/skip", Some(&Skip { event_id })).await
     }
@@ -278,7 +280,8 @@ impl Bank {
     /// Begins a new secret, of the next generation. The one before also signs for a day. Repeating it is safe.
     ///
     /// # Errors
-    /// When there is no such endpoint, `generation` is not the next one, or the bank does not respond.
+    /// If there is no such endpoint, `generation` is not the next one, or the bank does not
+    /// respond.
     pub async fn rotate_webhook_secret(&self, id: &str, generation: u32) -> Result<Endpoint, Error> {
         self.operate(id, "/rotate", Some(&Rotation { generation })).await
     }

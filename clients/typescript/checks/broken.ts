@@ -24,7 +24,7 @@ check("broken-success", async () => {
       equal(seen.length, 3);
     });
   }
-  // What cannot be unpacked was lost on its way.
+  // A body that cannot be unpacked was lost on its way.
   const packed: Answer = { status: 201, body: "no gzip", headers: { "Content-Encoding": "gzip" } };
   await withFake([packed], async ({ bank }) => {
     equal((await errorOf(bank.create("acc-1", "key-1", order()))).name, "NoAnswer");
@@ -106,7 +106,7 @@ check("batch-mismatch", async () => {
   await withFake(answers([a, unnamed]), async ({ bank }) => {
     equal((await bank.createAccountBatch("acc-1", entries)).map(({ statusCode }) => statusCode), [201, 422]);
   });
-  // What a repetition says of others is not taken over, and the results of the first request stay.
+  // Results of other entries in a repetition are ignored, and the results of the first request stay.
   const busy = rejected("b", 503, "throttled", { retryAfterSeconds: 1 });
   await withFake(answers([a, busy], [a]), async ({ bank, seen }) => {
     equal((await bank.createAccountBatch("acc-1", entries)).map(({ statusCode }) => statusCode), [201, 503]);

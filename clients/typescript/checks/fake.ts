@@ -31,7 +31,7 @@ export interface Answer {
   cut?: "before" | "within" | "never" | "slow";
 }
 
-/** How long a slow answer waits before each byte of its body. */
+/** The wait of a slow answer before each byte of its body. */
 const BYTE_MILLISECONDS = 5;
 
 /** A request that arrived. */

@@ -58,7 +58,7 @@ export interface CallOptions {
 }
 
 export interface AmendOptions extends CallOptions {
-  /** That of the payment as you read it. */
+  /** The version of the payment as you read it. */
   version: number;
 }
 

@@ -9,7 +9,7 @@ export type Result = EntryCreated | EntryProblem;
 type Entry = BatchEntry | AccountBatchEntry;
 
 const THROTTLED = 503;
-// What stands for the rest of a name that is too long.
+// The mark for the rest of a name that is too long.
 const CUT = "\u2026";
 
 /**

@@ -1,4 +1,4 @@
-// When a request is sent again, and how long to wait before.
+// Retries of requests, and the waits before them.
 
 import { BankError, NoAnswer } from "./errors.js";
 
@@ -8,7 +8,7 @@ const INTERNAL = 500;
 // Each pause is up to a quarter longer than it has to be, so that clients do not come back at the same moment.
 const JITTER = 0.25;
 
-/** How often, and for how long, a request is sent. Pauses double, and are at least what the answer demands. */
+/** The most tries of a request, and their longest time. Pauses double, and are at least what the answer demands. */
 export interface Retries {
   /** 6 by default. */
   attempts: number;

@@ -1,4 +1,4 @@
-// What answers have to be, as far as this client and its callers rely on it. More members are no fault.
+// The shape of answers, as far as this client and its callers rely on it. Further members are permitted.
 
 /** Says whether a value of an answer is as it should be. */
 export type Shape = (value: unknown) => boolean;

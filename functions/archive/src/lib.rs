@@ -1,7 +1,8 @@
 //! `archive`: moves the heads of payments whose day is over to the long-term table, every night.
 //!
-//! The long-term table has the heads of settled payments since their settlement, and DynamoDB deletes those of the hot table
-//! once they have expired. So the archive moves cancelled payments, and settled ones that are still there days later.
+//! The long-term table has the heads of settled payments since their settlement, and DynamoDB
+//! deletes those of the hot table once they have expired. So the archive moves cancelled payments,
+//! and settled ones that are still in the hot table days later.
 
 mod config;
 mod function;

@@ -8,8 +8,8 @@ use payments_model::{BusinessDate, BusinessZone, Head, UtcSecond};
 /// bring an archived payment back.
 const AFTER_DAY: TimeDelta = TimeDelta::hours(1);
 
-/// How long settled payments get after that to leave by themselves: they expire a day after their report, and DynamoDB deletes
-/// what has expired within a few days.
+/// Time that settled payments get to expire before the archive moves them: a head expires a day
+/// after its report, and DynamoDB deletes expired items within a few days.
 const EXPIRING: TimeDelta = TimeDelta::days(3);
 
 /// The time after which a payment that could have been archived is overdue: one night of the schedule.
@@ -41,11 +41,11 @@ pub(crate) fn is_overdue(
 /// Whether a payment can be archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// It can.
+    /// The payment can be archived.
     Ready,
-    /// Not before it is in a report.
+    /// Waiting for its report.
     WaitsForReport,
-    /// No: it is not settled or cancelled, or its day is not over.
+    /// Not settled or cancelled, or its day is not over.
     NotOver,
 }
 
@@ -98,7 +98,7 @@ mod tests {
             let second_before = from.saturating_add(TimeDelta::seconds(-1));
             assert_eq!(first_kept_date(zone, second_before), day, "{day} in {zone}, a second before {from}");
             assert_eq!(first_kept_date(zone, from), day.plus_days(1), "{day} in {zone} at {from}");
-            // It is overdue a day later, and not before.
+            // The payment is overdue a day later, and not before.
             let a_day_later = from.saturating_add(TimeDelta::days(1));
             let second_after = a_day_later.saturating_add(TimeDelta::seconds(1));
             assert!(!is_overdue(zone, day, None, a_day_later), "{day} in {zone} at {a_day_later}");

@@ -32,7 +32,7 @@ const WRITES_AT_ONCE: usize = 16;
 /// not wait behind all processed ones.
 const STATUSES: [Status; 3] = [Status::Cancelled, Status::Failed, Status::Processed];
 
-/// What the shards of a run share.
+/// The state that all shards of a run share.
 struct Run<'a> {
     archive: &'a Archive,
     deadline: Deadline,
@@ -99,7 +99,7 @@ impl Work for ShardArchive<'_> {
         } else if !self.ready.is_empty() {
             self.copy_some().await
         } else if !self.unread.is_empty() && self.entries.len() < usize::from(PAGE) {
-            // Reading ahead lets a stopped run count what it leaves.
+            // A stopped run counts what it leaves, because it read ahead.
             (0, self.read().await.err())
         } else {
             (0, self.check().await.err())

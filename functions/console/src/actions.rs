@@ -1,8 +1,8 @@
-//! What operators do: each action is previewed, confirmed once, and kept in the audit trail.
+//! Actions of operators: each is previewed, confirmed once, and kept in the audit trail.
 //!
-//! The intent is written before anything is done, and the outcome after it. A confirmation that comes again does nothing: it shows the
-//! outcome that the trail has. If there is none, the action may have happened. One that changes nothing when it is repeated is then done
-//! again, so that it ends.
+//! The intent is written before the action, and the outcome after it. A repeated confirmation does
+//! nothing: it shows the outcome from the trail. Without an outcome, the action may have happened.
+//! If repeating the action changes nothing, it is then repeated, so that it completes.
 
 mod cancel;
 mod endpoint;
@@ -29,13 +29,14 @@ use crate::operations::BankQueue;
 /// The longest body, in bytes: four times a hundred ids of payments, each on a line.
 const MAX_BODY_BYTES: usize = 16 * 1024;
 
-/// How long a preview can be confirmed. Later it may show what is no longer so, and the trail would have the action at a wrong place.
+/// Lifetime of a preview. A later confirmation could act on a state that has changed, and the trail
+/// would have the action at a wrong place.
 const CONFIRMED_WITHIN: TimeDelta = TimeDelta::minutes(15);
 
-/// For how long after its confirmation an action may be under way: as long as a request lasts.
+/// Time for which a confirmed action may be under way: as long as a request lasts.
 const UNDER_WAY: TimeDelta = TimeDelta::seconds(30);
 
-/// By how much the clocks of two sandboxes may differ.
+/// Largest difference between the clocks of two sandboxes.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(5);
 
 /// The longest time of a preview and the longest id of an action, in bytes.
@@ -45,15 +46,15 @@ const MAX_ID_BYTES: usize = 36;
 /// The name of the action that moves dead letters back.
 const MOVE_LETTERS: &str = "move-dead-letters";
 
-/// What a request is about.
+/// The step that a request asks for.
 enum Step {
-    /// Say what would be done.
+    /// Show the effect of the action.
     Preview,
-    /// Do it.
+    /// Perform the action.
     Do,
 }
 
-/// What an operator wants done.
+/// An operator's action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
     /// Cancel payments.
@@ -79,7 +80,7 @@ impl FromStr for Step {
 }
 
 impl Action {
-    /// Reads the action of this name.
+    /// Reads the action with this name.
     fn read(name: &str, form: &mut Form) -> Result<Self, Problem> {
         match name {
             "cancel" => Ok(Self::Cancel(cancel::read(form)?)),
@@ -103,7 +104,7 @@ impl Action {
         }
     }
 
-    /// The heading of what is shown of it.
+    /// The heading of its preview and its outcome.
     fn title(&self) -> String {
         match self {
             Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
@@ -113,7 +114,7 @@ impl Action {
         }
     }
 
-    /// The fields from which [`Self::read`] reads the same again. The trail keeps them.
+    /// The fields from which [`Self::read`] reads the same action again. The trail keeps them.
     fn fields(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Cancel(payments) => vec![("payments", cancel::lines(payments))],
@@ -123,17 +124,18 @@ impl Action {
         }
     }
 
-    /// Whether it changes nothing when it is done again.
+    /// Whether repeating the action changes nothing.
     fn can_be_repeated(&self) -> bool {
         match self {
             Self::Cancel(_) => true,
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
-            // Messages that came since would be moved, too, and nobody asked for a second run.
+            // A repeated move would also move messages that arrived since, and nobody asked for a
+            // second run.
             Self::MoveLetters(_) | Self::Start(_) => false,
         }
     }
 
-    /// Where an operator sees whether it happened.
+    /// The view in which an operator sees whether the action happened.
     fn place_to_look(&self) -> &'static str {
         match self {
             Self::Cancel(_) => "Look at the payments",
@@ -173,7 +175,8 @@ impl Console {
         Ok(Answer::html(200, shown.into_string()))
     }
 
-    /// Who acts here also sees what the console shows, and has a token of the client for that. Machines have scopes for the API.
+    /// Operators who act also see the console's views, and have a token of the client for that.
+    /// Machines use the scopes of the API.
     fn require_rights(&self, request: &Request<'_>) -> Result<(), Problem> {
         let refused = |detail: &str| Err(Problem::new(ProblemKind::Forbidden, detail));
         // A browser says where a request comes from. On one machine without tokens, another site could send one.
@@ -194,7 +197,7 @@ impl Console {
     }
 
     async fn previewed(&self, request: &Request<'_>, asked: &Action) -> Result<Markup, Problem> {
-        // What is left as it is stays so, whatever happens to it meanwhile.
+        // Payments that the preview leaves as they are stay so, whatever happens to them meanwhile.
         let (preview, action) = match asked {
             Action::Cancel(payments) => {
                 let (preview, can) = self.preview_cancel(payments).await?;
@@ -223,7 +226,7 @@ impl Console {
         })
     }
 
-    /// Does a confirmed action, unless that was done.
+    /// Performs a confirmed action, unless it has been performed.
     async fn confirmed(&self, request: &Request<'_>, name: ActionName, action: &Action) -> Result<Markup, Problem> {
         let (now, by) = (self.clock.now(), request.operator());
         let intent = AuditIntent {
@@ -245,7 +248,7 @@ impl Console {
             Some(known) if !known.is_same_as(&intent) => return Err(another_action()),
             Some(known) => {
                 since = known.at;
-                // The SDK repeats a call whose reply was lost, and meets what it wrote itself.
+                // The SDK repeats a call whose reply was lost, and finds its own intent.
                 let is_own = !intent.request.is_empty() && known.request == intent.request;
                 let entry = AuditEntry { outcome: self.outcome(name).await?, intent: known };
                 let goes_on = !is_late && (is_own || action.can_be_repeated());
@@ -258,7 +261,7 @@ impl Console {
         let result = match self.perform(action, &by, since).await {
             Ok(lines) => lines.join("\n"),
             Err(problem) if problem.status() < 500 => format!("refused: {}", problem.detail()),
-            // It may have happened, so the trail has no outcome.
+            // The action may have happened, so the trail has no outcome.
             Err(problem) if action.can_be_repeated() => return Err(problem),
             Err(problem) => {
                 let detail = format!("{UNKNOWN}. {} before you preview it again.", action.place_to_look());
@@ -266,7 +269,7 @@ impl Console {
             }
         };
         let outcome = AuditOutcome { at: self.clock.now(), result };
-        // If another confirmation was faster, the trail has what came of that.
+        // If another confirmation was faster, the trail has its outcome.
         let outcome = self.store.put_audit_outcome(name, &outcome).await?.unwrap_or(outcome);
         Ok(ended(action, name, Some(&outcome), false))
     }
@@ -279,7 +282,8 @@ impl Console {
         Ok(self.store.audit_entry(name).await?.and_then(|entry| entry.outcome))
     }
 
-    /// Does an action that was first confirmed at `since`, and says what came of it. A problem of 500 and above says that it may have happened.
+    /// Performs an action that was first confirmed at `since`, and returns its outcome. A problem
+    /// of 500 and above means that it may have happened.
     async fn perform(&self, action: &Action, by: &Actor, since: UtcSecond) -> Result<Vec<String>, Problem> {
         match action {
             Action::Cancel(payments) => self.cancel_all(payments, by, since).await,
@@ -306,7 +310,7 @@ fn title(text: &str) -> Markup {
     html! { h2 id="dialog-title" tabindex="-1" { (text) } }
 }
 
-/// What came of an action. One that was confirmed a moment ago may be under way.
+/// The outcome of an action. An action that was confirmed a moment ago may be under way.
 fn ended(action: &Action, name: ActionName, outcome: Option<&AuditOutcome>, is_recent: bool) -> Markup {
     let month = AuditMonth::of(name.previewed_at).to_string();
     html! {
@@ -320,7 +324,7 @@ fn ended(action: &Action, name: ActionName, outcome: Option<&AuditOutcome>, is_r
     }
 }
 
-/// What is known of an intent without an outcome.
+/// The outcome shown for an intent without one.
 pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
 
 /// A recorded outcome.

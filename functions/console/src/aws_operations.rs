@@ -20,10 +20,11 @@ use crate::operations::{
 };
 use crate::resources::Resources;
 
-/// How long a report can be downloaded. Chosen, not measured: it has to be clicked.
+/// Lifetime of a download link. Chosen, not measured: an operator clicks it at once.
 const LINK_LASTS: Duration = Duration::from_secs(60);
 
-/// How long SQS looks for messages. Without a wait it asks some of its servers alone, and may find none of a few.
+/// Time for which SQS looks for messages. Without a wait SQS asks only some of its servers, and may
+/// miss a few messages.
 const LOOKS_FOR_SECONDS: i32 = 1;
 
 /// The services of AWS, with the role of the function.
@@ -36,10 +37,10 @@ pub struct AwsOperations {
 }
 
 impl AwsOperations {
-    /// What operators of a deployed console reach.
+    /// The operations of a deployed console.
     ///
     /// # Errors
-    /// When the storage of the reports cannot be opened.
+    /// The storage of the reports cannot be opened.
     pub async fn configured(resources: &Resources, lookup: &Lookup<'_>) -> Result<Arc<dyn Operations>, ConfigError> {
         let files = resources.reports.open_with_links("REPORTS_URL", lookup)?;
         Ok(Arc::new(Self {
@@ -97,7 +98,7 @@ impl Operations for AwsOperations {
     async fn sample(&self, queue: BankQueue) -> Result<Vec<SampledMessage>, OperationError> {
         let call = self.sqs.receive_message().queue_url(self.resources.queue(queue));
         let most = i32::try_from(MAX_RECEIVED).unwrap_or(i32::MAX);
-        // Visible again at once: nobody else waits for a message that an operator looks at.
+        // Visible again at once: no receiver waits for a message that an operator looks at.
         let call = call.max_number_of_messages(most).visibility_timeout(0).wait_time_seconds(LOOKS_FOR_SECONDS);
         let asked = [MessageSystemAttributeName::SentTimestamp, MessageSystemAttributeName::ApproximateReceiveCount];
         let answer = call.set_message_system_attribute_names(Some(asked.into())).send().await;
@@ -120,7 +121,8 @@ impl Operations for AwsOperations {
             return Ok(MoveBack::Begun);
         };
         let error = failed("SQS", "StartMessageMoveTask")(error);
-        // SQS runs one for each queue, and rejects a second: also that of a retry whose first try it did.
+        // SQS runs one move for each queue, and rejects a second one, including a retry whose first
+        // try it accepted.
         let is_running =
             error.kind == OutageKind::Broken && self.last_move(&arn).await?.is_some_and(|last| last.is_running());
         if is_running { Ok(MoveBack::UnderWay) } else { Err(error) }
@@ -162,7 +164,7 @@ where
     move |error| OperationError { service, call, kind: kind_of(&error), cause: Arc::new(error) }
 }
 
-/// A service answered, and what was asked for is not in the answer.
+/// A service's answer lacks the requested value.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer lacks what was asked for")]
 struct Incomplete;

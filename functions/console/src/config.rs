@@ -24,48 +24,48 @@ pub struct Config {
     pub read_shards: ShardCount,
     /// `CONSOLE`: whether the bank has a console. Without it, each of its routes is unknown.
     pub is_on: bool,
-    /// How operators sign in. Without it, the browser sends no token: on one machine only, because elsewhere every view needs
-    /// one.
+    /// The sign-in of operators. Without it, the browser sends no token: on one machine only,
+    /// because elsewhere every view needs one.
     pub sign_in: Option<SignIn>,
-    /// What is paused, as the parameter `Paused` says.
+    /// The paused parts of the bank, from the parameter `Paused`.
     pub paused: Paused,
-    /// What operators reach besides the tables.
+    /// The functions, queues and storage that operators reach besides the tables.
     pub resources: Resources,
 }
 
-/// How operators sign in: the bank's OpenID provider, with PKCE.
+/// The sign-in of operators: the bank's OpenID provider, with PKCE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignIn {
-    /// The public client of those who look.
+    /// The public client of operators who only look.
     pub client_id: String,
-    /// The public client of those who also act. Without it, nobody acts through the console.
+    /// The public client of operators who also act. Without it, nobody acts through the console.
     pub operate_client_id: Option<String>,
-    /// Where the browser asks for a code.
+    /// The address at which the browser asks for a code.
     pub authorize_url: ProviderUrl,
-    /// Where it changes the code for a token.
+    /// The address at which the browser exchanges the code for a token.
     pub token_url: ProviderUrl,
 }
 
-/// An address of the OpenID provider: an https URL, or a path, which the console's own host serves. Its characters are those of a
-/// plain URL, so it fits into a header and an attribute.
+/// An address of the OpenID provider: an https URL, or a path, which the console's own host serves.
+/// Its characters are those of a plain URL, so it fits into a header and an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderUrl(String);
 
-/// Why a text is no address of a provider.
+/// An invalid address of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it has to be an https URL without a query, such as https://login.example.com/oauth2/token, or a path on the console's host"
 )]
 pub struct ProviderUrlError;
 
-/// What the parameter `Paused` pauses.
+/// The values of the parameter `Paused`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paused {
     /// Nothing.
     None,
     /// Dispatch and the schedules.
     Sending,
-    /// The same, and settlement results.
+    /// Dispatch, the schedules, and settlement results.
     Settling,
 }
 

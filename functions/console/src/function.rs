@@ -30,7 +30,7 @@ impl Console {
         self.config.business_days.date_of(self.clock.now())
     }
 
-    /// When a request stops starting work.
+    /// The instant at which a request stops starting work.
     pub(crate) fn deadline(&self) -> Deadline {
         Deadline::of_http(&self.clock)
     }

@@ -1,10 +1,10 @@
-//! What several views show: amounts, times, statuses and links.
+//! Parts that several views show: amounts, times, statuses and links.
 
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
 use payments_model::{Currency, HeadKey, PaymentId, Status, UtcSecond};
 
-/// A link to another view, or to the same one of something else. The script loads it.
+/// A link to another view, or to the same view with other arguments. The script loads it.
 pub(crate) fn link(view: &str, arguments: &[(&str, &str)]) -> String {
     if arguments.is_empty() {
         return format!("#{view}");
@@ -22,14 +22,15 @@ pub(crate) fn payment_link(id: PaymentId) -> Markup {
     html! { a class="id" href=(link("payment", &[("id", &id)])) { (id) } }
 }
 
-/// A payment's id, which leads to the payment also if its first details are lost: the key of its head goes with it.
+/// A payment's id, which leads to the payment even if its first details are lost: the link has the
+/// key of its head.
 pub(crate) fn head_link(head: &HeadKey) -> Markup {
     let (id, at) = (head.slot.payment_id.to_string(), head.slot.at.to_string());
     let arguments = [("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)];
     html! { a class="id" href=(link("payment", &arguments)) { (id) } }
 }
 
-/// The heading of amounts: they are as everywhere in the API.
+/// The heading of amounts, which are in minor units everywhere in the API.
 pub(crate) const AMOUNT: &str = "Amount in minor units";
 
 /// An instant, as UTC.

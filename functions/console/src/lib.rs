@@ -1,15 +1,16 @@
 //! `console`: shows the bank to its operators, in a browser.
 //!
-//! The page, its script and its style are public and show nothing of the bank. Each view is a part of the page, which the script
-//! gets with the operator's token. Views only read, and a sample of a queue counts as a receive there. Actions are confirmed and kept in an audit trail.
+//! The page, its script and its style are public and show nothing of the bank. Each view is a part
+//! of the page, which the script gets with the operator's token. Views only read, and SQS counts a
+//! sample of a queue as a receive. Actions are confirmed and kept in an audit trail.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `actions` | what operators do: preview, confirmation, audit trail |
+//! | `actions` | actions of operators: preview, confirmation, audit trail |
 //! | `answer` | the answer to a request: the page, an asset, a view or an action |
 //! | `shell` | the page, its headers, script and style |
-//! | `html` | what several views show: amounts, times, links |
-//! | `operations` | what operators reach besides the tables: functions, queues, reports |
+//! | `html` | parts of several views: amounts, times, links |
+//! | `operations` | functions, queues and reports, which operators reach besides the tables |
 //! | `views` | one module for each view |
 
 mod actions;

@@ -1,4 +1,4 @@
-//! What operators reach besides the tables: functions that they start, queues, and reports.
+//! The functions, queues and reports that operators reach besides the tables.
 
 use std::fmt::{self, Debug};
 use std::str::FromStr;
@@ -86,34 +86,34 @@ impl FromStr for BankQueue {
     }
 }
 
-/// What a queue holds. SQS's numbers are approximate.
+/// The content of a queue. SQS's numbers are approximate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueState {
     /// Messages that wait to be received.
     pub waiting: u64,
-    /// Messages that were received and are neither deleted nor back.
+    /// Messages that were received and are neither deleted nor visible again.
     pub in_flight: u64,
-    /// The last time that its messages were moved back, as far as that is known.
+    /// The last move of its messages, as far as it is known.
     pub last_move: Option<LastMove>,
 }
 
-/// How messages were, or are, moved back to the queue from which they came.
+/// A move of messages back to the queue from which they came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastMove {
-    /// SQS's word for how it goes: `RUNNING`, `COMPLETED`, `CANCELLING`, `CANCELLED` or `FAILED`.
+    /// SQS's word for its state: `RUNNING`, `COMPLETED`, `CANCELLING`, `CANCELLED` or `FAILED`.
     pub status: String,
     /// About how many messages were moved.
     pub moved: u64,
-    /// About how many there were when it began.
+    /// About how many messages there were at its start.
     pub of: Option<u64>,
-    /// When it began.
+    /// Its start.
     pub started_at: Option<UtcSecond>,
     /// Why it failed.
     pub failure: Option<String>,
 }
 
 impl LastMove {
-    /// Whether it goes on.
+    /// Whether the move is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.status == "RUNNING"
@@ -127,9 +127,9 @@ pub struct SampledMessage {
     pub id: String,
     /// Its text.
     pub body: String,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent_at: Option<UtcSecond>,
-    /// How often it was received, this time included.
+    /// The number of its receives, including this one.
     pub receives: Option<u32>,
 }
 
@@ -142,12 +142,12 @@ pub struct ReportFile {
     pub bytes: u64,
 }
 
-/// Whether messages are moved back.
+/// The start of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveBack {
-    /// This call began it.
+    /// This call started it.
     Begun,
-    /// It was under way already: this call's own first try may have begun it.
+    /// The move was running already: this call's own first try may have started it.
     UnderWay,
 }
 
@@ -159,9 +159,9 @@ pub struct OperationError {
     pub service: &'static str,
     /// The call.
     pub call: &'static str,
-    /// How it failed.
+    /// The kind of the failure.
     pub kind: OutageKind,
-    /// Why.
+    /// The cause.
     #[source]
     pub cause: Arc<dyn std::error::Error + Send + Sync>,
 }
@@ -172,24 +172,28 @@ impl Outage for OperationError {
     }
 }
 
-/// What operators reach besides the tables.
+/// The operations of operators on everything but the tables.
 #[async_trait]
 pub trait Operations: Debug + Send + Sync {
-    /// Lets a function run with this input, soon and at least once, or not at all: its answer is not awaited.
+    /// Starts a function with this input. Lambda invokes it soon and at least once, or not at all;
+    /// nobody waits for its answer.
     async fn start(&self, function: Startable, input: &str) -> Result<(), OperationError>;
 
-    /// What a queue holds.
+    /// The content of a queue.
     async fn queue(&self, queue: BankQueue) -> Result<QueueState, OperationError>;
 
-    /// Some messages of a queue that nothing receives from, at most 10. They stay in it, but count as received again.
+    /// Some messages of a queue that nothing receives from, at most 10. They stay in the queue, but
+    /// count as received again.
     async fn sample(&self, queue: BankQueue) -> Result<Vec<SampledMessage>, OperationError>;
 
-    /// Moves all messages of a queue of dead letters back to where they came from. It goes on after the call.
+    /// Moves all messages of a queue of dead letters back to their own queues. The move continues
+    /// after the call.
     async fn move_back(&self, dead_letters: BankQueue) -> Result<MoveBack, OperationError>;
 
     /// The files of reports whose paths follow `after`, in the order of their paths, at most `most`.
     async fn reports(&self, after: &str, most: usize) -> Result<Vec<ReportFile>, OperationError>;
 
-    /// A link with which anybody can download a file of a report for a minute. None if the storage gives no links.
+    /// A link with which anybody can download a file of a report for a minute. `None` if the
+    /// storage gives no links.
     async fn report_link(&self, path: &str) -> Result<Option<String>, OperationError>;
 }

@@ -1,4 +1,4 @@
-//! The names under which a deployed console finds what operators reach.
+//! The names under which a deployed console finds functions, queues and reports.
 
 use payments_boot::{ConfigError, Lookup};
 use payments_files::Storage;

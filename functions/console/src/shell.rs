@@ -36,7 +36,8 @@ impl Asset {
     }
 }
 
-/// A number that another text has only by chance (FNV-1a). It is no protection against anybody: the text comes from here.
+/// A hash that another text has only by chance (FNV-1a). It protects against nobody: the text is
+/// part of this program.
 fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -47,7 +48,7 @@ pub(crate) fn asset(name: &str) -> Option<Answer> {
     Some(Answer::asset(asset.content_type, asset.text))
 }
 
-/// The headers of everything that the console answers.
+/// The headers of all answers of the console.
 ///
 /// Scripts, styles and requests are the console's own, and the token comes from the provider. No frame shows the page, no form is
 /// sent, and nothing inline runs.
@@ -73,7 +74,7 @@ pub(crate) fn headers(sign_in: Option<&SignIn>) -> HeaderMap {
 /// The settings of the script library: no style of its own in the page, no scripts in attributes, and no copies of pages.
 const HTMX_CONFIG: &str = r#"{"includeIndicatorCSS":false,"history":false,"defaultTimeout":20000}"#;
 
-/// The page. Without a script it says what it is and what it needs.
+/// The page. Without a script it explains itself and its needs.
 pub(crate) fn page(sign_in: Option<&SignIn>) -> Markup {
     let [htmx, script, style] = ASSETS.each_ref().map(|asset| format!("/console/assets/{}", asset.name()));
     html! {

@@ -87,7 +87,8 @@ impl Alone {
         Ok(reply.text)
     }
 
-    /// The targets of the links of a list's pages, page by page. The last link of a page leads to the next one, if there is one.
+    /// The targets of the links of a list's pages, page by page. If there is a next page, the last
+    /// link leads to it.
     async fn pages(&self, first: &str) -> Result<Vec<Vec<String>>> {
         let (mut pages, mut next) = (Vec::new(), Some(first.to_owned()));
         while let Some(wanted) = next {

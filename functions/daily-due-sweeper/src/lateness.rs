@@ -1,8 +1,7 @@
 //! Lateness: how long a payment could have been claimed, since it was due, created and amended.
-//!
-//! The index shows when a payment is due and not when it was created: the feed creates payments at 01:00 that are due at
-//! 00:00. A claim returns the head, which shows both, without another read. Of the payments that a sweep leaves, it reads
-//! some heads.
+//! The index shows when a payment is due, but not when it was created: the feed creates payments at
+//! 01:00 that are due at 00:00. A claim returns the head, which shows both, without another read.
+//! For the payments that a sweep leaves, the sweep reads some heads.
 
 use payments_model::{Head, State, UtcSecond};
 

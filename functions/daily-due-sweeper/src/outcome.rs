@@ -54,7 +54,8 @@ pub struct RedriveOutcome {
     /// Payments that cannot be read. The log says why.
     #[entry(name = "RedriveFailed")]
     pub failed: u64,
-    /// Shards that this run did not finish, because its time was over, or DynamoDB throttled it, did not answer or rejected a call.
+    /// Shards that this run did not finish, because its time was over, or DynamoDB throttled them,
+    /// did not answer or rejected a call.
     #[entry(name = "RedriveShardsUnfinished")]
     pub shards_unfinished: u64,
 }

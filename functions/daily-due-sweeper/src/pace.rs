@@ -6,8 +6,8 @@ const AT_ONCE: usize = 16;
 /// The parts of a second over which its writes are spread.
 const STEPS_PER_SECOND: u32 = 4;
 
-/// Returns how many writes are sent at once, so that those of a second do not come all at its begin. A rate of 0 is
-/// unlimited.
+/// Returns how many writes are sent at once, so that a second's writes do not all start at its
+/// beginning. A rate of 0 is unlimited.
 pub(crate) fn writes_at_once(per_second: u32) -> usize {
     if per_second == 0 {
         return AT_ONCE;

@@ -87,7 +87,7 @@ impl Sweeper {
         redrive.run().await
     }
 
-    /// Returns what to redrive, if the payment's wait is over.
+    /// Returns the next redrive, if the payment's wait is over.
     fn redrivable(&self, head: &Head, now: UtcSecond, outcome: &mut RedriveOutcome) -> Option<Redrivable> {
         let (State::Pending, Some(attempt)) = (&head.state, head.dispatch_attempt) else { return None };
         match next_step(head.updated_at(), attempt, now, self.config.max_attempts) {
@@ -137,7 +137,8 @@ impl ShardRedrive<'_> {
         Ok(self.outcome)
     }
 
-    /// Reads the next page, and takes in hand what is to be redriven. Returns how many heads were read, and an error.
+    /// Reads the next page, and queues the payments to redrive. Returns how many heads were read,
+    /// and an error.
     async fn read(&mut self) -> (u32, Option<StoreError>) {
         let store = &self.sweeper.store;
         let page = match store.due_page(&self.range, PAGE).await {
@@ -164,8 +165,8 @@ impl ShardRedrive<'_> {
         (read, None)
     }
 
-    /// Redrives the next few payments. Those that were throttled or not answered stay in hand. Returns how many were
-    /// answered, and an error.
+    /// Redrives the next few payments. Those that were throttled or not answered stay queued.
+    /// Returns how many were answered, and an error.
     async fn redrive_some(&mut self) -> (u32, Option<StoreError>) {
         let (store, most) = (&self.sweeper.store, writes_at_once(self.sweeper.config.claims_per_second));
         let redrive = async |it: &Redrivable| store.redrive(&it.key, it.attempt, it.next).await;

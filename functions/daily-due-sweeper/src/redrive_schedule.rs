@@ -6,7 +6,7 @@ use payments_model::UtcSecond;
 /// The wait before the first redrive. It doubles with each further one. No payment is sent twice within it.
 const FIRST_REDRIVE: TimeDelta = TimeDelta::hours(1);
 
-/// What to do with a pending payment.
+/// The next step for a pending payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextStep {
     /// Wait for a result of the last dispatch attempt.
@@ -35,7 +35,8 @@ pub(crate) fn next_step(since: UtcSecond, attempt: u32, now: UtcSecond, max_atte
     }
 }
 
-/// Returns the latest due time of payments that can be redriven now: none is pending before it is due.
+/// Returns the latest due time of payments that can be redriven now: a payment is pending only
+/// after it is due.
 pub(crate) fn redrivable_until(now: UtcSecond) -> UtcSecond {
     now.saturating_add(-FIRST_REDRIVE)
 }

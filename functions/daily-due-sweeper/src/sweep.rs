@@ -23,8 +23,8 @@ const PAGE: u16 = 1_000;
 /// The most shards worked on at once. If there are more, the next run begins with the others.
 pub(crate) const SHARDS_AT_ONCE: u16 = 32;
 
-/// Time by which a date can have begun earlier by the time zone's law of when a payment was stored than by today's. Laws move clocks by an hour
-/// or two.
+/// The most by which a date can begin earlier under the time zone rules of when a payment was
+/// stored than under today's. Rules change by an hour or two.
 const EARLIER_BY_LAW: TimeDelta = TimeDelta::hours(3);
 
 /// The sweep of one shard.
@@ -132,7 +132,8 @@ impl ShardSweep<'_> {
         let page = self.sweeper.store.due_page(&self.range, PAGE).await?;
         for row in page.rows {
             match row {
-                // Its date began before today's, by the law of when it was stored.
+                // The payment's date began before today's, by the time zone rules of when it was
+                // stored.
                 Ok(row) if row.due.due_at > self.now => {}
                 Ok(row) => self.in_hand.push_back(row),
                 Err(error) => {

@@ -1,4 +1,4 @@
-//! `daily-due-sweeper` alone over the machine: it claims what is due, and redrives what stays pending.
+//! `daily-due-sweeper` alone over the machine: it claims due payments, and redrives those that stay pending.
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;

@@ -26,10 +26,10 @@ struct Image {
 }
 
 impl DispatchAttempt {
-    /// Reads a record that the mapping's filter let through.
+    /// Reads a record that passed the mapping's filter.
     ///
     /// # Errors
-    /// When the new image is not a pending head: a poison record.
+    /// The new image is not a pending head: a poison record.
     pub(crate) fn of(record: EventRecord) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let sequence_number = record.change.sequence_number.ok_or("the record has no sequence number")?;
         let image: Image = serde_dynamo::from_item(record.change.new_image)?;

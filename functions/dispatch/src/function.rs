@@ -21,7 +21,8 @@ use crate::response::{Retried, Why, response};
 /// Whether a pending head followed its settlement.
 type Followed = Result<bool, StoreError>;
 
-/// Age from which a claim is late, counted from when the payment could be claimed. The sweep takes half an hour for a million.
+/// Age from which a claim is late, counted from when the payment could be claimed. The sweep takes
+/// half an hour for a million payments.
 const LATE: TimeDelta = TimeDelta::hours(1);
 
 /// The function.
@@ -45,7 +46,7 @@ struct Tally {
     send_failed: u64,
     /// Records whose payment cannot be read or is damaged.
     poison_records: u64,
-    /// Payments whose head and details say different things. They are among the poison records.
+    /// Payments whose head and details disagree. They are among the poison records.
     requests_disagreeing: u64,
     /// The records to be delivered again.
     #[entry(ignore)]
@@ -75,8 +76,8 @@ impl Dispatch {
     /// Lambda delivers the batch again from there.
     ///
     /// # Errors
-    /// When the first record is poison and others follow, so that Lambda halves the batch. All other failures are in the
-    /// answer.
+    /// An error if the first record is poison and others follow, so that Lambda halves the batch.
+    /// All other failures are in the answer.
     pub async fn handle(&self, event: Event) -> Result<DynamoDbEventResponse, Error> {
         let order: Vec<String> =
             event.records.iter().map(|record| record.change.sequence_number.clone().unwrap_or_default()).collect();
@@ -128,7 +129,8 @@ impl Dispatch {
                     tracing::error!(%error, "a pending payment's details cannot be read and it is not dispatched");
                     tally.poison(attempt);
                 }
-                // They are written before the head names them. This read can miss them for a moment, and a restore can lose them.
+                // Details are written before the head names them. This read can miss them for a
+                // moment, and a restore can lose them.
                 None => {
                     tracing::warn!(
                         payment_id = %head.payment_id,
@@ -142,8 +144,8 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Returns the pending payments that the long-term table does not know as settled. Those that it does are settled now:
-    /// nobody else may come, if their result is lost.
+    /// Returns the pending payments that the long-term table does not know as settled. The others
+    /// are settled now: if their result is lost, no other writer settles their heads.
     async fn not_settled<'a>(
         &self,
         pending: Vec<(&'a DispatchAttempt, &'a Head)>,
@@ -173,13 +175,14 @@ impl Dispatch {
         Ok(left)
     }
 
-    /// Lets a head follow its settlement in the long-term table. Returns whether it was still pending.
+    /// Settles a head as its settlement in the long-term table says. Returns whether the head was
+    /// still pending.
     async fn follow(&self, settled: Result<StoredHead, StoreError>) -> Followed {
         Ok(matches!(self.store.follow_settlement(&settled?).await?, Moved::Done(_)))
     }
 
-    /// Whether a head and the details that it names say the same. The request says what the details say, and everybody else sees
-    /// what the head says.
+    /// Whether a head and its details agree. The request has the content of the details, and all
+    /// other readers see the head.
     fn agree(&self, head: &Head, details: &Details) -> bool {
         let differences = head.differences(details);
         if differences.is_empty() {

@@ -1,7 +1,8 @@
-//! Amending a scheduled payment: first the new details, then its head names them.
+//! Amends a scheduled payment: first writes the new details, then makes its head name them.
 //!
-//! Both writes are idempotent. A crash between them leaves details that no head names: they were never in force, and a retry
-//! completes the amendment. The head never moves, so whoever claims, cancels or settles the payment meets it where it is.
+//! Both writes are idempotent. A crash between them leaves details that no head names: they were
+//! never in force, and a retry completes the amendment. The head never moves, so a claim, a cancel
+//! or a settlement finds it in its place.
 
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, ProblemKind};
@@ -13,7 +14,8 @@ use crate::dates::check_rule;
 use crate::function::Ingest;
 use crate::order::{Order, Wish, fault_of_new};
 
-/// The most tries of an amendment: one as the head says, and one that finds what was first meanwhile.
+/// The most tries of an amendment: one by the head as read, and one after another change was
+/// faster.
 const MAX_TRIES: usize = 2;
 
 impl Ingest {
@@ -41,7 +43,7 @@ impl Ingest {
             let Some(amendment) = details.amendment else { return Err(Problem::internal("these are first details")) };
             let amended = Amended { at: self.clock.now(), by: by.clone(), changed };
             let amended = head.amended(amendment.name, &details, amended);
-            // Otherwise somebody else was first, or an answer was lost. The head says which.
+            // Otherwise another change was faster, or an answer was lost. The head says which.
             if let Moved::Done(head) = self.store.amend(&head, &amended).await? {
                 return Ok(Created { payment: PaymentView::of(&head).with_dates(&details), replayed: false });
             }
@@ -49,7 +51,7 @@ impl Ingest {
         Err(Problem::repeat())
     }
 
-    /// Checks that the payment can be amended, and is as the client has seen it.
+    /// Checks that the payment can be amended, and has the version that the client has seen.
     fn check_amendable(&self, head: &Head, chain: &[Details], version: u32) -> Result<(), Problem> {
         if head.state != State::Scheduled {
             let detail = format!("The payment is {}; only a SCHEDULED payment can be amended.", head.state.status());
@@ -62,7 +64,7 @@ impl Ingest {
             );
             return Err(Problem::new(ProblemKind::VersionChanged, detail).current_version(head.version));
         }
-        // The bank's own amendments are few, and take nothing from the client's.
+        // The bank's own amendments are few, and do not count towards the client's limit.
         let of_clients = chain.iter().filter(|details| !details.created_by.is_redate()).count();
         if u32::try_from(of_clients).unwrap_or(u32::MAX) >= MAX_AMENDMENTS {
             let detail = format!("The payment was amended {MAX_AMENDMENTS} times; cancel it and create another.");
@@ -83,7 +85,7 @@ impl Ingest {
         let (due, mut faults) = self.due_of_amendment(in_force, wanted, now);
         let details = in_force.amended(head, id, wanted.clone(), (now, by.clone()));
         let details = Details { due_at: due.at, due_date: due.date, moved: due.moved, ..details };
-        // What an earlier try wrote was never in force, so it is judged anew.
+        // Details of an earlier try were never in force, so they are judged anew.
         let known = if faults.is_empty() {
             match self.store.put_details(&details).await? {
                 PutDetails::Created => return Ok(details),
@@ -112,8 +114,9 @@ impl Ingest {
         Ok(known)
     }
 
-    /// Checks that what an earlier try wrote could still be accepted for its date: a calendar may have closed it since, or its cut-off may
-    /// have passed. Details never change, so the key is of no use any more.
+    /// Checks that the details of an earlier try could still be accepted for their date: a calendar
+    /// may have closed it since, or its cut-off may have passed. Details never change, so the key
+    /// is of no use any more.
     fn check_takes(&self, known: &Details, now: UtcSecond) -> Result<(), Problem> {
         let (days, order) = (&self.config.business_days, &known.instruction);
         if days.takes((known.due_at, known.due_date), (order.money.currency, order.date_rule), now) {
@@ -126,8 +129,8 @@ impl Ingest {
         Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail))
     }
 
-    /// Returns when the payment is due by what is wanted, and what is wrong with that. A new date is judged now. What decides a date,
-    /// and did not change, is neither judged nor computed again.
+    /// Returns when the wanted payment is due, and the faults of its date. A new date is judged
+    /// now. Fields that decide the date and did not change are neither judged nor computed again.
     fn due_of_amendment(&self, in_force: &Details, wanted: &Instruction, now: UtcSecond) -> (Due, Vec<Problem>) {
         let old = &in_force.instruction;
         let changed = old.differences(wanted);
@@ -158,7 +161,7 @@ fn is_of(details: &Details, id: AmendmentId) -> bool {
     details.amendment.is_some_and(|amendment| amendment.name.id == id)
 }
 
-/// Checks that a repeated amendment says what it said.
+/// Checks that a repeated amendment has the same content.
 fn same(before: &Details, wanted: &Instruction) -> Result<(), Problem> {
     let differences = before.instruction.differences(wanted);
     if differences.is_empty() {

@@ -12,8 +12,8 @@ use crate::create::Created;
 use crate::function::Ingest;
 use crate::order::{Entry, Order};
 
-/// How many payments of a batch are created at once: enough to hide DynamoDB's latency, few enough to leave
-/// connections to the function's other requests.
+/// The most payments of a batch that are created at once: enough to hide DynamoDB's latency, few
+/// enough to leave connections to the function's other requests.
 const CONCURRENCY: usize = 16;
 
 /// A batch's answer.
@@ -22,7 +22,8 @@ pub(crate) struct BatchView {
     results: Vec<EntryView>,
 }
 
-/// One entry's answer. It repeats the account and key that the client sent, so that nobody has to count.
+/// One entry's answer. It repeats the account and key that the client sent, so that clients need
+/// not count entries.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryView {

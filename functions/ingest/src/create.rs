@@ -1,10 +1,11 @@
-//! Creating a payment: first its details, then a head built from the stored details.
+//! Creates a payment: first its details, then a head built from the stored details.
 //!
 //! Both writes are idempotent. A crash between them leaves details without a head: no reader sees such a payment,
 //! and a retry completes it.
 //!
-//! If the details exist and the head is missing, `ingest` also looks for details of amendments. With amendments the head is
-//! lost, and not put: the first details of an amended payment never build a head.
+//! If the details exist and the head is missing, `ingest` also looks for details of amendments. If
+//! there are any, the head is lost, and is not written: the first details of an amended payment
+//! never build a head.
 
 use futures::future::try_join;
 use http::HeaderName;
@@ -76,7 +77,8 @@ impl Ingest {
             );
             return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences));
         }
-        // At once: the answer may not take longer than without the second one, which decides only if there is no head.
+        // Both reads run at once, so the answer takes no longer than with one. The second decides
+        // only if there is no head.
         let key = stored.key();
         let (head, was_amended) = try_join(self.store.head(&key), self.store.has_amendments(stored.payment_id)).await?;
         match head {
@@ -86,10 +88,10 @@ impl Ingest {
         }
     }
 
-    /// The answer to a create whose payment was amended and has no head. Its first details no longer say what the client wants, so no
-    /// head is built of them.
+    /// The answer to a create whose payment was amended and has no head. Its first details no
+    /// longer have the content that the client wants, so no head is built from them.
     async fn missing(&self, first: &Details) -> Result<Problem, Problem> {
-        // Only what has a head is amended. So now it is there, or it is lost.
+        // Only payments with a head are amended. So the head exists by now, or it is lost.
         Ok(match self.store.head(&first.key()).await? {
             Some(_) => Problem::repeat(),
             None => Problem::internal(format!(
@@ -99,8 +101,8 @@ impl Ingest {
         })
     }
 
-    /// The view of a payment, with what only the details in force say. If a restore lost those, the head alone is shown: what was done is
-    /// done.
+    /// The view of a payment, with the fields that only the details in force have. If a restore
+    /// lost those details, the view has the head alone.
     pub(crate) async fn view(&self, head: &Head, first: Details) -> Result<PaymentView, Problem> {
         match self.store.details_in_force(head, first).await {
             Ok(details) => Ok(PaymentView::of(head).with_dates(&details)),
@@ -118,7 +120,7 @@ impl Ingest {
             PutHead::Existing(head) => *head,
         };
         if head.amendment.is_some() {
-            // It was created and amended meanwhile. A retry reads the amendment's details.
+            // The payment was created and amended meanwhile. A retry reads the amendment's details.
             return Err(Problem::repeat());
         }
         Ok(Created { payment: PaymentView::of(&head).with_dates(details), replayed })

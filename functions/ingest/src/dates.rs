@@ -9,8 +9,8 @@ use payments_model::{
 use crate::function::Ingest;
 use crate::order::Order;
 
-/// How long after its business day a payment with details may still get a missing head. The archive waits an
-/// hour, so a head written within this time was not archived before.
+/// Time after its business day in which a payment with details may still get a missing head. The
+/// archive waits an hour, so a head written within this time was not archived before.
 const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
 
 impl Ingest {
@@ -23,7 +23,7 @@ impl Ingest {
         Err(Problem::of_body(&order.pointer, vec![passed(details.due_date)]))
     }
 
-    /// Returns when a new payment is due. The date that was asked for is judged first, then its calendar.
+    /// Returns when a new payment is due. The requested date is judged first, then its calendar.
     pub(crate) fn due(&self, instruction: &Instruction, now: UtcSecond) -> Result<Due, Problem> {
         let (days, rule) = (&self.config.business_days, instruction.date_rule);
         let asked = Due::as_asked(instruction.scheduled_for, days.zone());

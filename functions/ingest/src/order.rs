@@ -1,4 +1,4 @@
-//! Parses the body of a create or an amendment into an `Order`, or finds everything that is wrong with it.
+//! Parses the body of a create or an amendment into an `Order`, or finds all its faults.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -15,27 +15,27 @@ use serde_json::value::RawValue;
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
 const MAX_BATCH: usize = 100;
 
-/// A well-formed create or amendment. Its size and date, and whether a new payment may have its amount and currency, are not
-/// checked yet: a retry of a payment that was accepted once needs none of them.
+/// A well-formed create or amendment. Its size and date, and whether a new payment may have its
+/// amount and currency, are not checked yet: a retry of an accepted payment skips these checks.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The payment id, made of the account and the idempotency key.
     pub(crate) payment_id: PaymentId,
     /// The instruction.
     pub(crate) instruction: Instruction,
-    /// Where in the request's body it is.
+    /// Its place in the request's body.
     pub(crate) pointer: Pointer,
 }
 
 /// An amendment that a client asks for.
 pub(crate) struct Wish<'w> {
-    /// Which payment.
+    /// The payment's id.
     pub(crate) payment_id: PaymentId,
     /// The amendment's own key.
     pub(crate) key: &'w IdempotencyKey,
     /// The version that the client has seen.
     pub(crate) version: u32,
-    /// What the payment becomes.
+    /// The new content.
     pub(crate) order: &'w Order,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) account: Option<String>,
     /// Its idempotency key as the client sent it, bounded.
     pub(crate) key: Option<String>,
-    /// The order, or what is wrong.
+    /// The order, or its faults.
     pub(crate) order: Result<Order, Problem>,
 }
 
@@ -90,7 +90,7 @@ impl Order {
     /// Reads the body of a single create.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// All faults of the body.
     pub(crate) fn single(account: AccountId, key: &IdempotencyKey, json: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::of(json, &Pointer::body())?;
         for field in ["accountId", "idempotencyKey"] {
@@ -126,7 +126,7 @@ impl Order {
             let instruction = Instruction { account, payee, money, scheduled_for, date_rule, reference, data };
             return Ok(Self { payment_id, instruction, pointer });
         }
-        // What is malformed is in no payment that was accepted once, so this can only be a new one.
+        // An accepted payment has no malformed field, so this payment is new.
         faults.extend(currency.and_then(fault_of_new));
         Err(Problem::of_body(&pointer, faults))
     }
@@ -182,13 +182,13 @@ pub(crate) fn read_batch(json: &[u8], of_path: Option<&AccountId>) -> Result<Vec
     Ok(pointed.map(|(place, json)| Entry::read(json, of_path, Pointer::entry("payments", place))).collect())
 }
 
-/// Why no new payment may have this currency.
+/// The fault of a currency that new payments may not have.
 pub(crate) fn fault_of_new(currency: Currency) -> Option<Problem> {
     let error = currency.code().parse::<Currency>().err()?;
     Some(invalid("currency", ProblemKind::InvalidCurrency, "currency", &error))
 }
 
-/// Takes a required text and parses it; `thing` is what the detail calls it.
+/// Takes a required text and parses it; `thing` is its name in the problem's detail.
 fn parse<T: FromStr<Err: Display>>(
     fields: &mut Fields<'_>,
     field: &'static str,
@@ -199,7 +199,7 @@ fn parse<T: FromStr<Err: Display>>(
     parsed(fields, text, field, kind, thing)
 }
 
-/// Parses the text of a field, if it has one.
+/// Parses the text of an optional field.
 fn parsed<T: FromStr<Err: Display>>(
     fields: &mut Fields<'_>,
     text: Option<String>,

@@ -139,7 +139,8 @@ async fn an_amendment_is_judged_by_what_it_changes_alone() -> Result<()> {
     Ok(())
 }
 
-/// They are of an earlier try under the same key, and follow details that a restore took back.
+/// These details come from an earlier try under the same key, and follow details that a restore
+/// lost.
 #[tokio::test]
 async fn details_that_follow_a_lost_amendment_never_come_into_force() -> Result<()> {
     let alone = Alone::start().await?;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-/// What docs/events.md shows; the script compares them.
+/// The block of docs/events.md; the script compares them.
 mod document {
     // Rust's block of docs/events.md.
     use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -43,7 +43,7 @@ mod document {
 
 const BODY: &str = r#"{"events":[{"id":"7-a-1","reference":"Zoë → 雪 \"quoted\""},{"id":"7-b-1"}]}"#;
 
-/// A request, and whether a receiver with this secret has to accept it.
+/// A request, and whether a receiver with this secret must accept it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Case {
     name: String,
@@ -77,7 +77,7 @@ fn secret(endpoint: &str, generation: u32) -> Result<EndpointSecret> {
     Ok(EndpointSecret::derive(&master, &endpoint.parse()?, generation))
 }
 
-/// Sends messages to a receiver in this process, and makes cases of what it received.
+/// Sends messages to a receiver in this process, and makes cases of the received requests.
 async fn cases() -> Result<Vec<Case>> {
     let now = Clock::system().now();
     let (old, new) = (secret("erp", 1)?, secret("erp", 2)?);
@@ -120,7 +120,7 @@ async fn cases() -> Result<Vec<Case>> {
         case("another timestamp", false, &old, &with("webhook-timestamp", &another_time)),
         case("a timestamp of ten minutes ago", false, &old, &late),
         case("a timestamp in ten minutes", false, &old, &early),
-        case("a timestamp that is no number", false, &old, &with("webhook-timestamp", "now")),
+        case("a timestamp that is not a number", false, &old, &with("webhook-timestamp", "now")),
         case("a signature of another version", false, &old, &with("webhook-signature", &another_version)),
         case("a cut signature", false, &old, &with("webhook-signature", &signature[..20])),
         case("a signature without its version", false, &old, &with("webhook-signature", &signature[3..])),

@@ -1,4 +1,4 @@
-//! How an endpoint is tried again: soon, then less and less often, and after days not at all.
+//! The retries of an endpoint: soon at first, then less and less often, and after days none.
 
 use std::time::Duration;
 
@@ -8,29 +8,33 @@ use payments_store::{DisabledBy, Progress};
 
 use crate::round::MAX_EVENTS;
 
-/// The wait after the first failure. The next run that comes after it tries again: a minute later at the latest.
+/// The wait after the first failure. The first run after it tries again: a minute later at the
+/// latest.
 const FIRST_WAIT: TimeDelta = TimeDelta::seconds(5);
 
-/// The longest wait. It is doubled from 5 s to 4 h within 6 hours; then there are six tries a day.
+/// The longest wait. The wait doubles from 5 s to 4 h within 6 hours; then there are six tries a
+/// day.
 const LONGEST_WAIT: TimeDelta = TimeDelta::hours(4);
 
-/// How long an endpoint can fail without accepting anything: a long weekend and a day to repair it. The log has 35 days.
+/// Time for which an endpoint can fail without accepting anything: a long weekend and a day to
+/// repair it. The log has 35 days.
 pub const GIVE_UP_AFTER: TimeDelta = TimeDelta::days(5);
 
-/// How many events are sent at once.
+/// The number of events that are sent at once.
 pub(crate) fn at_once(progress: &Progress) -> usize {
     usize::from(progress.more_at_once.min(MAX_EVENTS - 1)) + 1
 }
 
-/// What is remembered after all events of a round were accepted. The next round has twice as many.
+/// The memory after all events of a round were accepted. The next round has twice as many.
 pub(crate) fn succeeded(before: &Progress) -> Progress {
     let more_at_once = before.more_at_once.saturating_mul(2).saturating_add(1).min(MAX_EVENTS - 1);
     let (failures, failing_since, next_try_at, blocking) = (0, None, None, None);
     Progress { failures, failing_since, next_try_at, more_at_once, blocking, ..before.clone() }
 }
 
-/// The memory of a failure at `now`, and whether the endpoint is switched off. The next try has one event, so each failure after the first
-/// one means that nothing was accepted in between. `asked` is how long the endpoint wants to be left alone.
+/// The memory of a failure at `now`, and whether the endpoint is switched off. The next try has one
+/// event, so each failure after the first one means that nothing was accepted in between. `asked`
+/// is the wait that the endpoint asks for.
 pub(crate) fn failed(before: &Progress, asked: Option<Duration>, now: UtcSecond) -> (Progress, Option<DisabledBy>) {
     let failures = before.failures.saturating_add(1);
     let since = before.failing_since.unwrap_or(now);
@@ -71,7 +75,7 @@ mod tests {
         assert_eq!((waits[11], waits[12], waits.len()), (10_240, 14_400, 41));
         assert_eq!(by, DisabledBy::Failing);
         assert!(now.as_chrono() - start.as_chrono() >= GIVE_UP_AFTER);
-        // Whatever is accepted begins anew.
+        // An accepted message starts the waits anew.
         let (progress, disabled) = failed(&succeeded(&progress), None, now);
         assert_eq!((progress.failures, progress.failing_since, disabled), (1, Some(now), None));
     }

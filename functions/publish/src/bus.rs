@@ -7,7 +7,7 @@ use payments_store::LogEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// What the events name as their source, on the bus and in themselves.
+/// The source of the events, on the bus and in themselves.
 pub const BUS_SOURCE: &str = "scheduled-payments";
 
 /// The most events of one call. EventBridge takes no more.
@@ -16,27 +16,27 @@ pub const MAX_BUS_EVENTS: usize = 10;
 /// The most bytes of an event. A call takes 256 KB, so ten events always fit. The log's events have some KB at most.
 const MAX_EVENT_BYTES: usize = 256 * 1024 / MAX_BUS_EVENTS;
 
-/// The codes of events that EventBridge never accepts, because of what they are. With any other code an event may be accepted later: when
-/// the load is lower, or when a permission was granted.
+/// The codes of events that EventBridge never accepts, because their content is invalid. With any
+/// other code an event may be accepted later: at a lower load, or once a permission is granted.
 const NEVER_ACCEPTED: [&str; 3] = ["InvalidArgument", "MalformedDetail", "RedactionFailure"];
 
 /// An event as the bus takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusEvent {
-    /// Its id in the log, which is the same however often it is put.
+    /// Its id in the log, which stays the same when it is put again.
     pub id: String,
     /// Its type, such as `payment.processed`.
     pub kind: String,
-    /// When it happened: an instant of RFC 3339.
+    /// The time at which it happened: an instant of RFC 3339.
     pub at: String,
     /// The event in the form of CloudEvents 1.0, as JSON.
     pub detail: String,
 }
 
-/// Why the bus did not accept an event, or is not there.
+/// The reason why the bus did not accept an event, or does not exist.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
-    /// It answered, and rejects this event.
+    /// The bus rejected this event.
     #[error("the event bus rejects the event {event}: {code}: {message}")]
     Rejected {
         /// The event's id.
@@ -46,7 +46,7 @@ pub enum BusError {
         /// EventBridge's words.
         message: String,
     },
-    /// It answered, and says nothing of this event.
+    /// The bus answered without a result for this event.
     #[error("the event bus says nothing of the event {0}")]
     Unmentioned(String),
     /// There is no such bus. EventBridge accepts events for it all the same, and drops them.
@@ -68,35 +68,37 @@ pub enum BusError {
     },
 }
 
-/// What takes events.
+/// An event bus.
 #[async_trait]
 pub trait EventBus: Debug + Send + Sync {
     /// Its name, which is in the name of its consumer.
     fn name(&self) -> &str;
 
-    /// Whether the bus is there. [`put`](Self::put) does not show it: events for a missing bus are accepted, and lost.
+    /// Checks that the bus exists. [`put`](Self::put) does not show it: events for a missing bus
+    /// are accepted, and lost.
     ///
     /// # Errors
-    /// [`BusError::Missing`] if it is not there, [`BusError::Call`] if nobody knows.
+    /// [`BusError::Missing`] if the bus does not exist, [`BusError::Call`] if that is unknown.
     async fn check(&self) -> Result<(), BusError>;
 
-    /// Puts at most [`MAX_BUS_EVENTS`] events. An event that the result does not name is on the bus.
+    /// Puts at most [`MAX_BUS_EVENTS`] events. An event that the result does not name is on the
+    /// bus.
     async fn put(&self, events: Vec<BusEvent>) -> Put;
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Default)]
 pub struct Put {
     /// The events that were not accepted, and may be later.
     pub left: Vec<BusEvent>,
-    /// Why the first of them was not.
+    /// The reason for the first of them.
     pub why: Option<BusError>,
-    /// Why each of the other events is never accepted.
+    /// The reasons why the other events are never accepted.
     pub never: Vec<BusError>,
 }
 
 impl Put {
-    /// Notes that the bus answered, and rejects an event with a code.
+    /// Notes that the bus rejected an event with a code.
     pub fn reject(&mut self, event: BusEvent, code: &str, message: &str) {
         let is_never_accepted = NEVER_ACCEPTED.contains(&code);
         let why = BusError::Rejected { event: event.id.clone(), code: code.to_owned(), message: message.to_owned() };
@@ -107,14 +109,14 @@ impl Put {
         }
     }
 
-    /// Notes an event that was not accepted, and may be later.
+    /// Notes an event that was not accepted, but may be accepted later.
     pub fn leave(&mut self, event: BusEvent, why: BusError) {
         self.why.get_or_insert(why);
         self.left.push(event);
     }
 }
 
-/// What a CloudEvent needs of an event.
+/// The fields of an event that a CloudEvent needs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {

@@ -12,7 +12,7 @@ pub struct Config {
     pub storage: Storage,
     /// `WEBHOOK_SECRET`: the id of the master secret of webhooks.
     pub webhook_secret: String,
-    /// `EVENT_BUS`: the name of the event bus, on which nothing is put without it.
+    /// `EVENT_BUS`: the name of the event bus. Without it, no events are put on a bus.
     pub event_bus: Option<String>,
 }
 

@@ -1,7 +1,8 @@
-//! The deliveries to one endpoint: take its lease, send what follows its place, move the place, and end the lease.
+//! The deliveries to one endpoint: take its lease, send the events after its place, move the place, end the lease.
 //!
-//! The place moves over events that were all accepted, or that the filter rejects. So a crash repeats events, and loses none. Only the
-//! holder of the lease sends, so the events of a payment are sent in their order, and no body beside another run's.
+//! The place moves over events that were all accepted, or that the filter rejects. So a crash
+//! repeats events, and loses none. Only the holder of the lease sends, so the events of a payment
+//! are sent in order, and never at the same time by two runs.
 
 use std::time::Duration;
 
@@ -22,42 +23,44 @@ use crate::round::{Body, Next, Round, message_id};
 use crate::run::beyond;
 use crate::webhook::{Answer, REPLY_TIMEOUT, REQUEST_TIMEOUT, SendError, Sender};
 
-/// How long a request takes at most, with its answer.
+/// The longest time of a request with its answer.
 pub(crate) const LONGEST_REQUEST: Duration = REQUEST_TIMEOUT.saturating_add(REPLY_TIMEOUT);
 
-/// The length of a lease from its last commit, which renews it. It is more than the function's timeout and 5 s for clocks that
-/// differ, so each run is over before its leases, also one that is killed while it sends.
+/// The length of a lease from its last commit, which renews it. It is more than the function's
+/// timeout and 5 s for clocks that differ, so each run ends before its leases, even if it is killed
+/// while it sends.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 
-/// What the deliveries to all endpoints work with.
+/// The state that the deliveries to all endpoints share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run<'r> {
     pub(crate) store: &'r Store,
     pub(crate) sender: &'r Sender,
     pub(crate) master: &'r MasterSecret,
     pub(crate) clock: &'r Clock,
-    /// The clock that receivers go by.
+    /// The clock of the receivers.
     pub(crate) signed_by: &'r Clock,
     pub(crate) deadline: &'r Deadline,
 }
 
-/// What a run did for an endpoint.
+/// The result of a run for an endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
-    /// What it returns.
+    /// The outcome that the run returns.
     pub(crate) outcome: WebhookOutcome,
-    /// How long the longest request took, also before the run served it again.
+    /// The duration of the longest request, including those before the run served the endpoint
+    /// again.
     pub(crate) longest: Duration,
 }
 
-/// What came of the bodies of a round.
+/// The answers to the bodies of a round.
 struct Answers {
     accepted: Vec<bool>,
-    /// The first failure: its message, what it was, and how long the endpoint wants to be left alone.
+    /// The first failure: its message, its kind, and the wait that the endpoint asks for.
     failure: Option<(String, DeliveryEnd, Option<Duration>)>,
 }
 
-/// What is written after a round.
+/// The result that is written after a round.
 struct Written {
     to: LogPosition,
     progress: Progress,
@@ -65,15 +68,16 @@ struct Written {
 }
 
 impl Served {
-    /// Notes how long a request took.
+    /// Notes the duration of a request.
     fn took(&mut self, time: TimeDelta) {
         self.longest = self.longest.max(time.to_std().unwrap_or_default());
     }
 }
 
 impl Run<'_> {
-    /// Delivers to an endpoint until it is at the log's end, fails, or the deadline has come. Returns the state after that; none if another
-    /// run has its lease. `lease` is the number that its lease had before the endpoint was read.
+    /// Delivers to an endpoint until it is at the log's end, fails, or the deadline comes. Returns
+    /// the state after that; `None` if another run has its lease. `lease` is the number that its
+    /// lease had before the endpoint was read.
     pub(crate) async fn serve(
         &self,
         endpoint: &WebhookEndpoint,
@@ -84,7 +88,7 @@ impl Run<'_> {
         let taken = self.store.take_webhook(&endpoint.id, now, now.saturating_add(LEASE)).await?;
         let Some(mut state) = taken else { return Ok(None) };
         if state.lease != lease.saturating_add(1) {
-            // The endpoint may no longer be what was read. The next run reads it again.
+            // The endpoint may have changed since it was read. The next run reads it again.
             self.store.release_webhook(&endpoint.id, state.lease).await?;
             return Ok(Some(state));
         }
@@ -100,14 +104,17 @@ impl Run<'_> {
                 return Ok(Some(state));
             }
         }
-        // An operator moved the place, changed the endpoint or deleted it. All answers are there, so others may send.
+        // An operator moved the place, changed the endpoint or deleted it. All answers have
+        // arrived, so another run may send.
         self.store.release_webhook(&endpoint.id, state.lease).await?;
         Ok(Some(state))
     }
 
-    /// Does one round. Returns the state after it, whose lease has ended if this was the last; none if the place was moved meanwhile.
+    /// Performs one round. Returns the state after it, whose lease has ended if this was the last
+    /// round; `None` if the place was moved meanwhile.
     ///
-    /// It does none that may last past the deadline if it takes as long as the longest before: the others would wait for that one.
+    /// No round begins that would end after the deadline if it took as long as the longest one
+    /// before: the other endpoints would wait for it.
     async fn step(
         &self,
         endpoint: &WebhookEndpoint,
@@ -130,7 +137,7 @@ impl Run<'_> {
             return self.pass(endpoint, state, after, is_end).await;
         }
         if self.deadline.comes_within(served.longest) {
-            // The reads took long.
+            // The reads took too long.
             return self.end(endpoint, state).await;
         }
         let began = self.clock.instant();
@@ -196,7 +203,7 @@ impl Run<'_> {
         };
         let sent = join_all(bodies.into_iter().map(one)).await;
         let accepted = sent.iter().map(|(_, sent)| matches!(sent, Ok(Answer::Accepted))).collect();
-        // Of several failures the endpoint's own word counts most, that it is gone.
+        // Among several failures, the endpoint's own answer that it is gone counts most.
         let mut failures = sent.into_iter().filter_map(|(message, sent)| failure(message, sent));
         let failure = failures.next().map(|first| failures.find(|(_, end, _)| end.kind == "gone").unwrap_or(first));
         Answers { accepted, failure }
@@ -214,7 +221,8 @@ impl Run<'_> {
         self.write(endpoint, state, &written, !is_end).await
     }
 
-    /// Goes on where the log begins, because it no longer has the events at the place.
+    /// Continues at the beginning of the log, because the log no longer has the events at the
+    /// place.
     async fn miss(
         &self,
         endpoint: &WebhookEndpoint,
@@ -230,7 +238,7 @@ impl Run<'_> {
         self.write(endpoint, state, &written, true).await
     }
 
-    /// Goes on in the next epoch, because a restore ended the log before the place.
+    /// Continues in the next epoch, because a restore ended the log before the place.
     async fn go_beyond(
         &self,
         endpoint: &WebhookEndpoint,
@@ -248,7 +256,7 @@ impl Run<'_> {
         }
     }
 
-    /// Sends a test, and notes what came of it.
+    /// Sends a test, and notes its outcome.
     async fn test(&self, endpoint: &WebhookEndpoint, mut state: WebhookState) -> Result<WebhookState, PublishError> {
         let now = self.clock.now();
         let id = format!("test-{}-{}", endpoint.id, now.as_chrono().timestamp());
@@ -296,7 +304,7 @@ impl Run<'_> {
     }
 }
 
-/// What a failure is, and how long to wait at least; none for what was accepted.
+/// The kind of a failure, and the shortest wait after it; `None` if the message was accepted.
 fn failure(message: String, sent: Result<Answer, SendError>) -> Option<(String, DeliveryEnd, Option<Duration>)> {
     let end = |kind: &str, status| DeliveryEnd { kind: kind.to_owned(), status };
     match sent {
@@ -307,7 +315,8 @@ fn failure(message: String, sent: Result<Answer, SendError>) -> Option<(String, 
     }
 }
 
-/// The time that a run needs for what it has begun when its deadline comes: a request, and the write after it.
+/// The time that a run needs after its deadline for work in progress: a request, and the write
+/// after it.
 pub(crate) fn needed_at_the_end() -> TimeDelta {
     TimeDelta::from_std(LONGEST_REQUEST + CALL_TIMEOUT).unwrap_or_default()
 }

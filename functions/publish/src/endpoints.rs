@@ -16,29 +16,30 @@ use crate::error::PublishError;
 use crate::function::Publish;
 use crate::outcome::WebhookOutcome;
 
-/// How often a run looks for endpoints that have something to get by now, while others are still sent to. The stream's next batch waits for
-/// this run.
+/// The interval at which a run looks for endpoints that have events to get by now, while it sends
+/// to others. The stream's next batch waits for this run.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The endpoints that there are, and the log.
+/// The known endpoints, and the log.
 #[derive(Debug, Default)]
 struct Known {
-    /// Those that can be read.
+    /// The readable endpoints.
     endpoints: Vec<WebhookEndpoint>,
-    /// How far each of these is, by its id.
+    /// Their states in the log, by their ids.
     states: HashMap<String, WebhookState>,
-    /// Those that have no place in the log: a restore took it, or they were created a moment ago.
+    /// Endpoints without a place in the log: a restore lost it, or they were created a moment ago.
     without_place: Vec<EndpointId>,
-    /// Those that cannot be read, with the reason, or have a place in the log and are not there.
+    /// Endpoints that cannot be read, with the reason, or that have a place in the log but do not
+    /// exist.
     unreadable: BTreeMap<String, Option<StoreError>>,
-    /// Which of these the run has logged.
+    /// The ids of unreadable endpoints that the run has logged.
     logged: BTreeSet<String>,
-    /// Where the log ends. It was read after the places.
+    /// The end of the log. It was read after the places.
     head: Option<LogHead>,
 }
 
 impl Known {
-    /// Sorts out what cannot be read: it keeps nobody from the others.
+    /// Separates the unreadable endpoints, so that the others are served.
     fn of(
         endpoints: BTreeMap<String, Result<WebhookEndpoint, StoreError>>,
         mut states: HashMap<String, Result<WebhookState, StoreError>>,
@@ -47,7 +48,7 @@ impl Known {
         for (id, endpoint) in endpoints {
             let state = states.remove(&id);
             if state.is_none() {
-                // Also of one that cannot be read, so that a PUT can repair it.
+                // Unreadable endpoints get a place, too, so that a PUT can repair them.
                 known.without_place.extend(id.parse());
             }
             match (endpoint, state) {
@@ -78,8 +79,9 @@ impl Known {
         }
     }
 
-    /// Becomes what a later look found, except for the states that this run wrote while it looked. Returns the endpoints that have something
-    /// to get at `now`; not those, because they may have been changed before they were read.
+    /// Takes over the result of a later look, except for the states that this run wrote while it
+    /// looked. Returns the endpoints that have events to get at `now`, without those that this run
+    /// wrote: they may have been changed before they were read.
     fn renew(&mut self, found: Self, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
         let mut due = found.due(now);
         let before = std::mem::replace(self, found);
@@ -99,17 +101,17 @@ impl Known {
         due
     }
 
-    /// Whether nobody wants events.
+    /// Whether there are no endpoints.
     fn is_empty(&self) -> bool {
         self.endpoints.is_empty() && self.without_place.is_empty() && self.unreadable.is_empty()
     }
 
-    /// The endpoints that can be read, with how far each is.
+    /// The readable endpoints with their states.
     fn with_states(&self) -> impl Iterator<Item = (&WebhookEndpoint, &WebhookState)> {
         self.endpoints.iter().filter_map(|endpoint| Some((endpoint, self.states.get(endpoint.id.as_str())?)))
     }
 
-    /// The endpoints that have something to get at `now`, with the numbers of their leases.
+    /// The endpoints that have events to get at `now`, with the numbers of their leases.
     fn due(&self, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
         let due = self.with_states().filter_map(|(endpoint, state)| {
             let has_more = self.head.as_ref().is_some_and(|head| state.position != head.end());
@@ -122,7 +124,8 @@ impl Known {
 }
 
 impl Publish {
-    /// Delivers to all endpoints at the same time. Afterwards `outcome` is how they are, also if this fails; none if there are none.
+    /// Delivers to all endpoints at the same time. Afterwards `outcome` has their state, even if
+    /// this fails; `None` if there are no endpoints.
     ///
     /// # Errors
     /// The first one, after the others were served all the same.
@@ -139,7 +142,7 @@ impl Publish {
         known.log_unreadable();
         let begun = self.begin_again(&known).await;
         let served = self.serve_due(&mut known, deadline, outcome).await;
-        // Others append meanwhile, and endpoints get that too.
+        // Other writers append meanwhile, and endpoints get those events, too.
         let is_ahead = |head: &LogHead| known.states.values().any(|state| state.position > head.end());
         if known.head.as_ref().is_some_and(is_ahead) {
             known.head = self.store.log_head().await.unwrap_or(known.head);
@@ -151,8 +154,10 @@ impl Publish {
 
     /// Reads the endpoints and the log's head.
     async fn known(&self) -> Result<Known, PublishError> {
-        // The places before the head: another run may move one on to what is behind a head that was read before. And before the endpoints:
-        // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
+        // The places are read before the head: another run may move a place beyond a head that was
+        // read before it. They are also read before the endpoints: if an endpoint is changed in
+        // between, its lease differs from the one read here, so nothing is sent under the old
+        // settings.
         let states = self.store.webhook_states().await?;
         let endpoints = self.store.webhook_endpoints().await?;
         if endpoints.is_empty() && states.is_empty() {
@@ -161,7 +166,8 @@ impl Publish {
         Ok(Known { head: self.store.log_head().await?, ..Known::of(endpoints, states) })
     }
 
-    /// Gives a place in the log to endpoints that have none. The next run serves them: what was read of them is older than the place.
+    /// Gives a place in the log to endpoints without one. The next run serves them: this run read
+    /// them before they had the place.
     async fn begin_again(&self, known: &Known) -> Result<(), PublishError> {
         for id in &known.without_place {
             let state = self.store.begin_webhook(id, known.head.as_ref(), self.clock.now()).await?;
@@ -170,7 +176,8 @@ impl Publish {
         Ok(())
     }
 
-    /// Delivers to all endpoints that have something to get, also those that have it only while others are sent to.
+    /// Delivers to all endpoints that have events to get, including those that get events only
+    /// while others are sent to.
     async fn serve_due(
         &self,
         known: &mut Known,
@@ -199,10 +206,11 @@ impl Publish {
             tokio::time::sleep(LOOK_AGAIN).await;
             self.known().await
         };
-        // Of endpoints that are not served now, the longest round in this run.
+        // The longest round of each endpoint that is not served now.
         let mut longest = HashMap::new();
         let (mut serving, mut served, mut failure) = (FuturesUnordered::new(), BTreeSet::new(), None);
-        // It is read beside the deliveries: DynamoDB may be slow, and receivers do not wait for that.
+        // The endpoints are read beside the deliveries: DynamoDB may be slow, and receivers do not
+        // wait for it.
         let mut looking = pin!(look());
         loop {
             for (endpoint, lease) in due.drain(..) {
@@ -231,7 +239,8 @@ impl Publish {
                 },
                 found = &mut looking, if !run.deadline.has_come() => {
                     looking.set(look());
-                    // What cannot be read now, or only after the deadline, the next run reads.
+                    // If they cannot be read now, or only after the deadline, the next run reads
+                    // them.
                     if let Ok(found) = found && !run.deadline.has_come() {
                         due = known.renew(found, self.clock.now());
                     }

@@ -1,13 +1,13 @@
-//! Why an invocation of `publish` failed.
+//! The reasons why an invocation of `publish` fails.
 
 use payments_boot::WebhookMasterError;
 use payments_files::ObjectError;
 use payments_store::{LogHead, LogPosition, StoreError};
 
-/// Why an invocation failed. What was written stays, and the next invocation goes on.
+/// A failed invocation. Its writes stay, and the next invocation continues.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// DynamoDB rejected a call, or the log cannot be read on.
+    /// DynamoDB rejected a call, or the log cannot be read any further.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The storage rejected a call or did not answer it.
@@ -41,7 +41,7 @@ pub enum PublishError {
 }
 
 impl PublishError {
-    /// The error of a reader whose place is behind the log's end.
+    /// The error of a reader whose place is beyond the log's end.
     pub(crate) fn shorter(head: &LogHead, reader: &str, at: LogPosition) -> Self {
         Self::LogShorter { end: head.end().to_string(), reader: reader.to_owned(), at: at.to_string() }
     }

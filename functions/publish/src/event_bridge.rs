@@ -27,7 +27,7 @@ impl EventBridge {
         Self { client, bus }
     }
 
-    /// What a deployed function has, if its configuration says so.
+    /// The bus of a deployed function, if its configuration names one.
     pub async fn configured(config: &Config) -> Option<Arc<dyn EventBus>> {
         let bus = config.event_bus.clone()?;
         Some(Arc::new(Self::new(event_bridge().await, bus)))
@@ -39,7 +39,7 @@ impl EventBridge {
             .source(BUS_SOURCE)
             .detail_type(&event.kind)
             .detail(&event.detail)
-            // Without a time, EventBridge gives the event that of the call.
+            // Without a time, EventBridge gives the event the time of the call.
             .set_time(DateTime::from_str(&event.at, DateTimeFormat::DateTime).ok())
             .build()
     }
@@ -69,7 +69,8 @@ impl EventBus for EventBridge {
             Ok(answer) => answer,
             Err(error) => return Put { left: events, why: Some(BusError::Call(error.into())), never: Vec::new() },
         };
-        // A call succeeds although events of it were not accepted: each has a result, at its own place.
+        // A call succeeds even if some of its events were not accepted: each has a result, at its
+        // own place.
         if answer.failed_entry_count() == 0 && answer.entries().len() == events.len() {
             return Put::default();
         }
@@ -80,7 +81,7 @@ impl EventBus for EventBridge {
                 Some((Some(code), _)) => {
                     put.reject(event, code, result.and_then(PutEventsResultEntry::error_message).unwrap_or_default());
                 }
-                // EventBridge gave it an id.
+                // EventBridge gave the event an id.
                 Some((None, Some(_))) => {}
                 Some((None, None)) | None => {
                     let why = BusError::Unmentioned(event.id.clone());

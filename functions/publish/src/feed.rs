@@ -1,10 +1,12 @@
 //! From the log to the event bus: each event is put at least once, without an order.
 //!
-//! The place moves over events that the bus has accepted, or never accepts. Two runs at once put the same events, until one of them finds
-//! that the other has moved the place, and ends: at most 160 events twice. So there is no lease: receivers know an event by its id, as they
+//! The place moves over events that the bus has accepted, or never accepts. Two runs at once put
+//! the same events, until one of them finds that the other has moved the place, and ends: at most
+//! 160 events are put twice. So there is no lease: receivers recognise an event by its id, as they
 //! do for webhooks.
 //!
-//! A bus that rejects events, or is not there, fails no invocation: the journal and the webhooks are fine. It is in the metrics.
+//! A bus that rejects events, or does not exist, fails no invocation: journal and webhooks still
+//! work. The metrics show it.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,49 +23,51 @@ use crate::function::Publish;
 use crate::outcome::BusOutcome;
 use crate::run::beyond;
 
-/// What the names of buses begin with among the log's consumers. Each bus has its own place, so another one begins at the log's end.
+/// The prefix of buses among the names of the log's consumers. Each bus has its own place, so
+/// another bus begins at the log's end.
 const BUS: &str = "bus#";
 
 /// The most calls at once.
 const CALLS: usize = 16;
 
-/// How many events are put before the place moves: one call after another would wait for each answer.
+/// The events that are put before the place moves: one call after another would wait for each
+/// answer.
 const STRETCH: usize = CALLS * MAX_BUS_EVENTS;
 
-/// The waits before events are put again that the bus does not accept: they are put three times at most.
+/// The waits before rejected events are put again: they are put three times at most.
 const WAITS: Waits = Waits { first: Duration::from_millis(200), doublings: 1, most: 2 };
 
-/// How many segments a call to DynamoDB asks for: at most 4 MB of events.
+/// The segments that a call to DynamoDB asks for: at most 4 MB of events.
 const SEGMENTS: u8 = 12;
 
-/// A run's way along the log.
+/// A run along the log.
 struct Feed<'f> {
     publish: &'f Publish,
     bus: &'f dyn EventBus,
     consumer: String,
     head: LogHead,
     at: LogPosition,
-    /// How many events are put before the place moves. The first ones of a run fit in one call, so a bus that rejects one event in each run
-    /// gets at most nine others again.
+    /// The events that are put before the place moves. The first events of a run fit in one call,
+    /// so a bus that rejects one event in each run gets at most nine others again.
     stretch: usize,
     deadline: &'f Deadline,
     outcome: &'f mut BusOutcome,
 }
 
 impl Publish {
-    /// Puts what the log had at the beginning and the bus has not, until the deadline. The first run only notes where the log ends: what
-    /// happened before the bus was chosen is not put.
+    /// Puts the events that the log had at the beginning and the bus lacks, until the deadline. The
+    /// first run only notes the end of the log: events from before the bus was chosen are not put.
     pub(crate) async fn feed(&self, deadline: &Deadline, outcome: &mut Option<BusOutcome>) -> Result<(), PublishError> {
         let Some(bus) = self.bus.as_deref() else { return Ok(()) };
         let outcome = outcome.insert(BusOutcome::default());
         let consumer = format!("{BUS}{}", bus.name());
-        // The place first: another run may move it on to what is behind a head that was read before.
+        // The place is read first: another run may move it beyond a head that was read before.
         let stored = self.store.log_consumer(&consumer).await?;
         let head = self.store.log_head().await?;
         let (head, at) = match (head, stored) {
             (Some(head), Some(at)) => (head, at),
             (None, Some(_)) => return Ok(()),
-            // The log has not begun: all that it will have comes after the bus was chosen.
+            // The log has not begun: all its events come after the bus was chosen.
             (head, None) => {
                 let now = self.clock.now();
                 let begin = head.map_or(LogPosition::BEGINNING, |head| head.start_of_news(now));
@@ -110,8 +114,9 @@ impl Feed<'_> {
         Ok((Vec::new(), next))
     }
 
-    /// Puts the events of a page, and moves the place over them. Returns false if the run ends: the deadline has come, or another run has
-    /// moved the place. The inner error is why the bus gets no more.
+    /// Puts the events of a page, and moves the place over them. Returns false if the run ends: the
+    /// deadline has come, or another run has moved the place. The inner error is the reason why the
+    /// bus gets no more events.
     async fn put_page(&mut self, entries: &[LogEntry]) -> Result<Result<bool, BusError>, PublishError> {
         if !entries.is_empty()
             && let Err(why) = self.bus.check().await
@@ -139,8 +144,8 @@ impl Feed<'_> {
         Ok(Ok(true))
     }
 
-    /// Puts events until each is accepted, or is never accepted. Returns how many are before the first of which neither is true, and why it
-    /// is not.
+    /// Puts events until the bus has accepted or finally rejected each. Returns the number of
+    /// events before the first one that is still open, and the reason why it is.
     async fn put_all(&mut self, entries: &[LogEntry]) -> (usize, Option<BusError>) {
         let mut left = Vec::new();
         let mut ids = Vec::new();
@@ -169,7 +174,8 @@ impl Feed<'_> {
         (entries.len(), None)
     }
 
-    /// Puts events once. Those that the bus may accept later stay in `left`. Returns why the first of them was not accepted.
+    /// Puts events once. Events that the bus may accept later stay in `left`. Returns the reason
+    /// for the first of them.
     async fn put_once(&mut self, left: &mut Vec<BusEvent>) -> Option<BusError> {
         let (count, bus) = (left.len(), self.bus);
         let calls: Vec<Vec<BusEvent>> = left.chunks(MAX_BUS_EVENTS).map(<[BusEvent]>::to_vec).collect();
@@ -189,14 +195,15 @@ impl Feed<'_> {
         why
     }
 
-    /// Notes an event that the bus never gets: it is malformed or too large, and would hold up all others.
+    /// Notes an event that the bus never gets: it is malformed or too large, and would block all
+    /// others.
     fn pass_over(&mut self, why: &BusError, before: Option<LogPosition>) {
         let before = before.map(|before| before.to_string());
         tracing::error!(causes = ?causes(why), before, "the event bus never gets an event of the log");
         self.outcome.bus_missed += 1;
     }
 
-    /// Moves the place. Returns false if another run has moved it, and goes on there.
+    /// Moves the place. Returns false if another run has moved it, and continues there.
     async fn move_to(&mut self, to: LogPosition) -> Result<bool, PublishError> {
         if self.at == to {
             return Ok(true);
@@ -210,7 +217,7 @@ impl Feed<'_> {
     }
 }
 
-/// The bus in messages.
+/// The name of the bus in messages.
 fn reader(bus: &dyn EventBus) -> String {
     format!("the event bus {}", bus.name())
 }

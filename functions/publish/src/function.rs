@@ -14,13 +14,13 @@ use crate::bus::EventBus;
 use crate::outcome::PublishOutcome;
 use crate::webhooks::Webhooks;
 
-/// What invokes the function.
+/// The events that invoke the function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
 pub enum Request {
     /// The schedule: `{"action":"publish"}`.
     Tick,
-    /// The stream of the log's table: there is a new segment.
+    /// The stream of the log's table: the log has a new segment.
     Woken,
 }
 
@@ -40,7 +40,7 @@ impl TryFrom<Value> for Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Write what the log has and the journal has not, and deliver what endpoints have not.
+    /// Write the events that the journal lacks, and deliver those that endpoints lack.
     Publish,
 }
 
@@ -61,13 +61,14 @@ impl Publish {
         Self { store, files, webhooks, bus: None, clock, metrics }
     }
 
-    /// The function, which also puts events on a bus, if there is one.
+    /// The same function, which also puts events on a bus, if there is one.
     #[must_use]
     pub fn with_bus(self, bus: Option<Arc<dyn EventBus>>) -> Self {
         Self { bus, ..self }
     }
 
-    /// Writes what the log has and the journal has not, and delivers what endpoints have not, until shortly before Lambda's deadline.
+    /// Writes the events that the journal lacks, and delivers those that endpoints lack, until
+    /// shortly before Lambda's deadline.
     ///
     /// # Errors
     /// [`PublishError`](crate::error::PublishError). Completed work stays.
@@ -86,7 +87,7 @@ impl Publish {
         let webhooks = Box::pin(self.deliver(&deadline, &mut delivered));
         let bus = Box::pin(self.feed(&deadline, &mut fed));
         let (journal, webhooks, bus) = tokio::join!(Box::pin(journal), webhooks, bus);
-        // Nobody knows how far a part is that failed, and its alarm must see it.
+        // A failed part does not know how far behind it is, and its alarm must see that.
         if journal.is_err() {
             outcome.journal_segments_behind = outcome.journal_segments_behind.max(1);
         }
@@ -118,7 +119,7 @@ impl Publish {
         let at = self.clock.instant();
         match request {
             Request::Tick => self.metrics.emit(at, outcome),
-            // It did not look at the journal.
+            // The invocation did not look at the journal.
             Request::Woken => {
                 outcome.webhooks.iter().for_each(|delivered| self.metrics.emit(at, delivered));
                 outcome.bus.iter().for_each(|fed| self.metrics.emit(at, fed));

@@ -1,24 +1,25 @@
-//! `publish`: brings the events of the log to the journal, which are files, to webhook endpoints and to an event bus.
+//! `publish`: brings the events of the log to the journal, which is files, to webhook endpoints and to an event bus.
 //!
-//! The files are kept when the log no longer has the events, or is lost.
-//! A file is written only if there is none of its name, which is the place of its first event. It says where the next one begins.
-//! So from any file on there is one chain of files without overlap, whoever writes them and however often: a run that finds a file
-//! goes on where that file ends.
+//! The files are kept when the log no longer has the events, or is lost. A file is named after the
+//! place of its first event, and is written only if no file has that name. It says where the next
+//! one begins. So from any file on there is one chain of files without overlap, no matter which
+//! runs write them and how often: a run that finds a file continues where that file ends.
 //!
-//! A schedule invokes it each minute, and so does each new segment, which alone brings events to the endpoints and the bus
-//! within seconds. Journal, endpoints and bus do not wait for each other.
+//! A schedule invokes the function each minute, and so does each new segment, which alone brings
+//! events to the endpoints and the bus within seconds. Journal, endpoints and bus do not wait for
+//! each other.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `run` | from the log to the files |
 //! | `endpoints` | from the log to all endpoints |
 //! | `deliver` | from the log to one of them |
-//! | `round` | which events are sent at once, and in which bodies |
-//! | `backoff` | when an endpoint is tried again |
+//! | `round` | the events that are sent at once, and their bodies |
+//! | `backoff` | the retries of an endpoint |
 //! | `feed` | from the log to the event bus |
 //! | `bus` | the event bus |
 //! | `event_bridge` | Amazon EventBridge |
-//! | `webhooks` | what signs webhooks and sends them |
+//! | `webhooks` | the sender of webhooks and its secrets |
 //! | [`webhook`] | the sending of webhooks |
 
 mod backoff;

@@ -1,4 +1,4 @@
-//! What an invocation of `publish` did.
+//! The outcome of an invocation of `publish`.
 
 use std::ops::AddAssign;
 
@@ -6,7 +6,7 @@ use metrique_writer::Entry;
 use payments_store::{DisabledBy, LogHead, WebhookEndpoint, WebhookState};
 use serde::Serialize;
 
-/// What an invocation did, which it returns and emits as metrics.
+/// The outcome of an invocation, which it returns and emits as metrics.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
 #[entry(rename_all = "PascalCase")]
@@ -15,36 +15,40 @@ pub struct PublishOutcome {
     pub journaled_events: u64,
     /// Files that were written.
     pub journal_files: u64,
-    /// Segments that the log had when the run began and the journal has not; at least 1 if the run failed.
+    /// Segments that the log had when the run began and the journal lacks; at least 1 if the run
+    /// failed.
     pub journal_segments_behind: u64,
-    /// How often the log no longer had events that the journal lacks.
+    /// The number of times that the log no longer had events that the journal lacks.
     pub journal_missed: u64,
-    /// What was done for webhook endpoints, if there are any.
+    /// The outcome for webhook endpoints, if there are any.
     #[serde(flatten)]
     #[entry(flatten)]
     pub webhooks: Option<WebhookOutcome>,
-    /// What was done for the event bus, if there is one.
+    /// The outcome for the event bus, if there is one.
     #[serde(flatten)]
     #[entry(flatten)]
     pub bus: Option<BusOutcome>,
 }
 
-/// What an invocation did for the event bus.
+/// The outcome of an invocation for the event bus.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
 #[entry(rename_all = "PascalCase")]
 pub struct BusOutcome {
     /// Events that the bus accepted.
     pub bus_events: u64,
-    /// How often it did not accept one. The event is put again, unless it is never accepted.
+    /// The number of times that the bus did not accept an event. The event is put again, unless it
+    /// is never accepted.
     pub bus_rejections: u64,
-    /// Events that the bus never accepts, and how often the log no longer had events that it lacks.
+    /// Events that the bus never accepts, and the number of times that the log no longer had events
+    /// that the bus lacks.
     pub bus_missed: u64,
-    /// Segments that the log had when the run began and the bus has not; at least 1 if the bus rejects them, or the run failed.
+    /// Segments that the log had when the run began and the bus lacks; at least 1 if the bus
+    /// rejects them, or the run failed.
     pub bus_segments_behind: u64,
 }
 
-/// What an invocation did for webhook endpoints.
+/// The outcome of an invocation for webhook endpoints.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
 #[entry(rename_all = "PascalCase")]
@@ -55,13 +59,13 @@ pub struct WebhookOutcome {
     pub delivered_bodies: u64,
     /// Rounds in which a body was not accepted.
     pub failed_deliveries: u64,
-    /// How often the log no longer had events that an endpoint lacks.
+    /// The number of times that the log no longer had events that an endpoint lacks.
     pub webhooks_missed: u64,
     /// The most segments that an endpoint lacks at the end; at least 1 if one cannot be read, or the run failed.
     pub webhook_segments_behind: u64,
-    /// Endpoints that get nothing any more because they are gone or failed too long.
+    /// Endpoints that get no more events because they are gone or failed too long.
     pub webhooks_disabled: u64,
-    /// Endpoints that get nothing because what is stored of them cannot be read.
+    /// Endpoints that get no events because their item cannot be read.
     pub webhooks_unreadable: u64,
 }
 
@@ -75,19 +79,20 @@ impl AddAssign for WebhookOutcome {
 }
 
 impl BusOutcome {
-    /// Notes that the bus lacks something, however much.
+    /// Notes that the bus lacks at least one segment.
     pub(crate) fn fall_behind(&mut self) {
         self.bus_segments_behind = self.bus_segments_behind.max(1);
     }
 }
 
 impl WebhookOutcome {
-    /// Notes that an endpoint lacks something, however much.
+    /// Notes that an endpoint lacks at least one segment.
     pub(crate) fn fall_behind(&mut self) {
         self.webhook_segments_behind = self.webhook_segments_behind.max(1);
     }
 
-    /// Adds how the endpoints are at the end, and how many cannot be read. These count as behind: nobody knows how far.
+    /// Adds the states of the endpoints at the end, and the number of unreadable ones. The latter
+    /// count as behind, since their places are unknown.
     pub(crate) fn judge<'s>(
         &mut self,
         head: Option<&LogHead>,

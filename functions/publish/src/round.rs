@@ -18,13 +18,14 @@ pub const MAX_BODY_BYTES: usize = 250 * 1024;
 /// The most events of a round: eight bodies of about 45 KB.
 pub const MAX_EVENTS: u16 = 1_000;
 
-/// So many events fill a body before a further one is begun.
+/// A body gets this many events before another one is begun.
 const EVENTS_PER_BODY: usize = 16;
 
-/// How many segments a call to DynamoDB asks for: one has up to a thousand events, or one.
+/// The segments that a call to DynamoDB asks for: one has up to a thousand events, or one.
 const SEGMENTS: u8 = 12;
 
-/// The most calls of a round. What passes no filter is read and not sent, and the place moves on in between.
+/// The most calls of a round. Events that pass no filter are read and not sent, and the place moves
+/// between calls.
 const MAX_CALLS: usize = 4;
 
 /// An event of a round.
@@ -44,7 +45,7 @@ struct Draft {
     bytes: usize,
 }
 
-/// What is sent.
+/// A body to send.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) message: MessageId,
@@ -59,7 +60,7 @@ pub(crate) struct Round {
     of_payment: HashMap<String, usize>,
 }
 
-/// What follows a place.
+/// The events after a place.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Events or none, up to a place, and whether the log ends there.
@@ -70,14 +71,14 @@ pub(crate) enum Next {
     Beyond,
 }
 
-/// How far a round was accepted.
+/// The part of a round that was accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    /// The place before the first event that was not.
+    /// The place before the first event that was not accepted.
     pub(crate) to: LogPosition,
-    /// How many events before it were.
+    /// The number of events before that place.
     pub(crate) events: usize,
-    /// That event.
+    /// The first event that was not accepted.
     pub(crate) blocking: BlockingEvent,
 }
 
@@ -97,7 +98,7 @@ impl Round {
             let segments = if at_once < EVENTS_PER_BODY { 1 } else { SEGMENTS };
             let page = match store.log_page(head, at, usize::MAX, segments, now).await {
                 Ok(LogRead::Page(page)) => page,
-                // What is before is sent; the next round meets this.
+                // The events read so far are sent; the next round finds the same result.
                 _ if at > from => break,
                 Ok(LogRead::Expired(oldest)) => return Ok(Next::Expired(oldest)),
                 Ok(LogRead::Beyond(_)) => return Ok(Next::Beyond),
@@ -118,9 +119,10 @@ impl Round {
         Ok(Next::Round(round, at, false))
     }
 
-    /// Takes an event, or passes over one that the filter rejects. Returns whether there was room for it.
+    /// Takes an event, or passes over one that the filter rejects. Returns whether the event had
+    /// room.
     fn take(&mut self, entry: LogEntry, before: LogPosition, filter: &EventFilter, at_once: usize) -> bool {
-        // What cannot be read is sent as it is: its reader may know it.
+        // An unreadable event is sent as it is: its receiver may know it.
         let fields = serde_json::from_str::<EventFields>(&entry.json).ok();
         if fields.as_ref().is_some_and(|fields| !filter.passes(fields)) {
             return true;
@@ -155,7 +157,7 @@ impl Round {
         }
     }
 
-    /// How many events it has.
+    /// The number of its events.
     pub(crate) fn events(&self) -> usize {
         self.picked.len()
     }
@@ -170,7 +172,8 @@ impl Round {
         drafts.map(body).collect()
     }
 
-    /// How far the events were accepted, given whether each body was; none if all were.
+    /// The part of the events that was accepted, given whether each body was; `None` if all were
+    /// accepted.
     pub(crate) fn accepted(&self, bodies: &[bool]) -> Option<Accepted> {
         let is_accepted = |picked: &&Picked| bodies.get(picked.body).copied().unwrap_or(false);
         let events = self.picked.iter().take_while(is_accepted).count();

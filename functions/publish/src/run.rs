@@ -1,4 +1,4 @@
-//! A run: from where the journal ends to where the log ended when the run began.
+//! A run: from the end of the journal to the end that the log had when the run began.
 
 use object_store::{Error, ObjectStoreExt as _, PutMode};
 use payments_boot::Deadline;
@@ -13,13 +13,14 @@ use crate::outcome::PublishOutcome;
 /// The name of the journal among the log's consumers.
 const JOURNAL: &str = "journal";
 
-/// How many segments each call to DynamoDB asks for: at most 4 MB of events.
+/// The segments that each call to DynamoDB asks for: at most 4 MB of events.
 const SEGMENTS: u8 = 12;
 
 impl Publish {
-    /// Writes files until the journal has all that the log had at the beginning, or until the deadline.
+    /// Writes files until the journal has all events that the log had at the beginning, or until
+    /// the deadline.
     pub(crate) async fn run(&self, deadline: &Deadline, outcome: &mut PublishOutcome) -> Result<(), PublishError> {
-        // The place first: another run may move it on to what is behind a head that was read before.
+        // The place is read first: another run may move it beyond a head that was read before.
         let stored = self.store.log_consumer(JOURNAL).await?;
         let Some(head) = self.store.log_head().await? else { return Ok(()) };
         let mut at = stored.unwrap_or_else(|| head.start(self.clock.now()));
@@ -30,7 +31,7 @@ impl Publish {
         if at > head.end() {
             return Err(PublishError::shorter(&head, "the journal", at));
         }
-        // A file that another run wrote can end behind what the log had.
+        // A file that another run wrote can end beyond the log's end at the beginning.
         while at < head.end() && !deadline.has_come() {
             let next = match self.gather(&head, at).await? {
                 Gathered::Object(object) => self.write(object, outcome).await?,
@@ -42,7 +43,7 @@ impl Publish {
                 }
             };
             if !self.store.move_log_consumer(JOURNAL, Some(at), next).await? {
-                // Another run goes on there.
+                // Another run continues there.
                 return Ok(());
             }
             at = next;
@@ -59,13 +60,13 @@ impl Publish {
             let page = self.store.log_page(head, object.after, usize::MAX, SEGMENTS, self.clock.now()).await;
             let page = match page {
                 Ok(LogRead::Page(page)) => page,
-                // What is before goes into a file; the next one meets this.
+                // The events read so far go into a file; the next file finds the same result.
                 _ if !object.events.is_empty() => break,
                 Ok(LogRead::Expired(oldest)) => return Ok(Gathered::Missed(oldest)),
                 Ok(LogRead::Beyond(_)) => {
                     return Ok(match beyond(head, "the journal", first, self.clock.now())? {
                         (next, true) => Gathered::Missed(next),
-                        // The journal stays what it is, and goes on with what came after.
+                        // The journal stays as it is, and continues with the events after the loss.
                         (next, false) => Gathered::Next(next),
                     });
                 }
@@ -86,7 +87,7 @@ impl Publish {
         Ok(Gathered::Object(object))
     }
 
-    /// Writes a file, if there is none of its name. Returns where the file ends that is there.
+    /// Writes a file, if no file has its name. Returns the end of the file with that name.
     async fn write(&self, object: JournalObject, outcome: &mut PublishOutcome) -> Result<LogPosition, PublishError> {
         let path = JournalObject::path(object.first);
         match self.files.put_opts(&path, object.encode()?.into(), PutMode::Create.into()).await {
@@ -109,22 +110,22 @@ impl Publish {
     }
 }
 
-/// What follows a place of the journal in the log.
+/// The events of the log after a place of the journal.
 enum Gathered {
     /// Events.
     Object(JournalObject),
     /// Nothing: the epoch has ended there, and the next one begins.
     Next(LogPosition),
-    /// Events that are no longer there; the log begins here.
+    /// Events that no longer exist; the log begins here.
     Missed(LogPosition),
 }
 
-/// Where a reader goes on that is at a place which the log does not have, and whether it misses something. The log goes on behind the place,
-/// or is another one.
+/// Returns the next place of a reader whose place the log does not have, and whether the reader
+/// misses events. The log continues beyond the place, or is another one.
 ///
 /// # Errors
-/// [`PublishError::LogShorter`] if the place is in the epoch that is written, or in a later one: the log's numbers are used again, and
-/// nobody knows which events the reader has.
+/// [`PublishError::LogShorter`] if the place is in the current epoch, or in a later one: the log's
+/// numbers are used again, and it is unknown which events the reader has.
 pub(crate) fn beyond(
     head: &LogHead,
     reader: &str,
@@ -137,7 +138,7 @@ pub(crate) fn beyond(
     Ok(match head.end_of(at.epoch) {
         // The log was torn, and a restore ended its epoch before the reader's place.
         Some(_) => (LogPosition { epoch: head.epoch_after(at.epoch), number: 1, offset: 0 }, false),
-        // The log was lost, and another one was begun.
+        // The log was lost, and another one begun.
         None => (head.start(now), true),
     })
 }

@@ -3,8 +3,8 @@
 //! | module | holds |
 //! |---|---|
 //! | `sender` | the request, its signature, its limits |
-//! | `answer` | what came of it |
-//! | `connector` | connections, only to addresses that were checked |
+//! | `answer` | the outcome of a request |
+//! | `connector` | connections, only to checked addresses |
 //! | `network` | name resolution and TCP: the machine's, or a test's |
 //! | `tls` | encryption |
 

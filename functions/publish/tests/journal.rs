@@ -33,7 +33,7 @@ impl Alone {
         Ok(Self { given, publish, logged: Vec::new() })
     }
 
-    /// Appends a segment of so many events to the log.
+    /// Appends a segment of this many events to the log.
     async fn segment(&mut self, events: usize) -> Result<()> {
         let first = self.logged.len();
         let events: Vec<Value> = (first..first + events).map(|n| json!({ "id": n.to_string() })).collect();
@@ -65,7 +65,8 @@ impl Alone {
         Ok(files)
     }
 
-    /// The journal must have what the log has, in files of which each begins where the one before it ends.
+    /// The journal must have the events of the log, in files of which each begins where the one
+    /// before it ends.
     async fn assert_whole(&self) -> Result<()> {
         let files = self.files().await?;
         assert!(files.windows(2).all(|pair| pair[0].after == pair[1].first), "{files:?}");
@@ -100,7 +101,7 @@ async fn each_run_writes_what_is_new() -> Result<()> {
     assert_eq!(alone.run().await?, nothing);
     alone.segment(1).await?;
     assert_eq!(alone.run().await?, written(1));
-    // More than a month in which nothing happens.
+    // More than a month without changes.
     alone.given.pass(TimeDelta::days(38));
     assert_eq!(alone.run().await?, nothing);
     alone.assert_whole().await

@@ -1,4 +1,4 @@
-//! The calendars that the bank uses: their closed dates and cut-offs. They read nothing.
+//! The calendars that the bank uses: their closed dates and cut-offs. No table is read.
 
 use payments_http::{Answer, Problem, ProblemKind, Request};
 use payments_model::business_days::{ClosedDate, Rail};

@@ -74,8 +74,8 @@ impl QueryAccount {
         Answer::json(200, &page)
     }
 
-    /// Reads on until the page is full, the list ends, the deadline comes, or a megabyte was read: a filter may leave out
-    /// much of what is read.
+    /// Reads until the page is full, the list ends, the deadline comes, or a megabyte was read: a
+    /// filter may leave out much of what is read.
     async fn filtered(&self, plan: &Plan, today: BusinessDate, deadline: &Deadline) -> Result<AccountPage, Problem> {
         let most = usize::from(plan.limit.get());
         let mut page = AccountPage::default();
@@ -127,7 +127,7 @@ impl QueryAccount {
         Ok((details, head))
     }
 
-    /// Lists what a payment was, the first version first.
+    /// Lists the versions of a payment, the first one first.
     async fn versions(&self, request: &Request<'_>) -> Result<Answer, Problem> {
         let (account, payment) = (request.account()?, request.payment()?);
         let with_data = plan::with_data(&request.query(plan::VERSIONS_PARAMETERS)?)?;

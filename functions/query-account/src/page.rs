@@ -19,7 +19,7 @@ const FRAME_BYTES: usize = 1_024;
 /// The bytes of the id of a payment that is left out: a UUID between escaped quotes, and a comma.
 const LEFT_OUT_BYTES: usize = 41;
 
-/// How many payments' data is read at once: the most keys of one BatchGetItem.
+/// The most payments whose data is read at once: the most keys of one BatchGetItem.
 const DATA_CHUNK: usize = 100;
 
 /// A page's JSON.
@@ -39,7 +39,7 @@ struct Page {
     payments: Vec<Box<RawValue>>,
     unreadable: Unreadable,
     bytes: usize,
-    /// How many payments were shown or left out, and the last of them.
+    /// The number of payments that were shown or left out, and the last of them.
     done: usize,
     last: Option<Place>,
 }
@@ -113,7 +113,7 @@ pub(crate) async fn render(
     Ok(PageView { from, to, payments: page.payments, next_cursor, unreadable: page.unreadable })
 }
 
-/// A head of a page, or why it cannot be read.
+/// A head of a page, or the reason why it cannot be read.
 type PageHead = (Place, Result<Head, StoreError>);
 
 /// Reads the data of the payments with these heads, in their order, if the plan includes it.

@@ -66,7 +66,7 @@ pub(crate) fn with_data(query: &Query<'_>) -> Result<bool, Problem> {
     Ok(query.get::<Include>(INCLUDE)?.is_some())
 }
 
-/// The key of the only payment that a list has, if it asks for one.
+/// The key of a list of one payment, if the query has one.
 pub(crate) fn key(query: &Query<'_>) -> Result<Option<IdempotencyKey>, Problem> {
     let Some(key) = query.get(KEY)? else { return Ok(None) };
     for &other in PARAMETERS.iter().filter(|name| ![KEY, INCLUDE].contains(name)) {
@@ -143,12 +143,13 @@ impl Plan {
         })
     }
 
-    /// Whether the list leaves nothing out.
+    /// Whether the list has no filter.
     pub(crate) fn has_all(&self) -> bool {
         self.filter.is_all()
     }
 
-    /// How many payments one read takes: without a filter those of the page, with one at least a hundred.
+    /// The number of payments that one read takes: without a filter those of the page, with one at
+    /// least a hundred.
     pub(crate) fn at_once(&self) -> u16 {
         const FILTERED: u16 = 100;
         if self.has_all() { self.limit.get() } else { self.limit.get().max(FILTERED) }

@@ -1,6 +1,6 @@
 //! Counts and sums of payments by date and status, for a range of dates.
 //!
-//! They come from the counters, so their cost does not depend on the number of payments.
+//! The numbers come from the counters, so their cost does not depend on the number of payments.
 
 use std::iter::successors;
 

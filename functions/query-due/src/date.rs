@@ -12,8 +12,8 @@ use serde::Serialize;
 use crate::function::QueryDue;
 use crate::page::Page;
 
-/// The most reads of the index for one page, which may then end early. A whole date has a read for each of five statuses
-/// and each shard: 160 with 32 shards, and so four pages or more.
+/// The most reads of the index for one page, which may then end early. A whole date has a read for
+/// each of five statuses and each shard: 160 with 32 shards, so at least four pages.
 const MAX_READS: usize = 50;
 
 /// A payment's JSON, with the attributes that the index has.

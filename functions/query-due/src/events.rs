@@ -1,4 +1,4 @@
-//! The event log: what happened to payments, after a place in it.
+//! The event log: the events after a place in it.
 
 use payments_http::{Answer, PageLimit, Problem, ProblemKind, Request};
 use payments_store::{LogPage, LogPosition, LogRead};
@@ -10,14 +10,14 @@ use crate::function::QueryDue;
 /// The query parameters of the events.
 pub const PARAMETERS: &[&str] = &["cursor", "limit"];
 
-/// How many segments each call to DynamoDB asks for, of those that a request makes until its page is full: a segment has one event or a
-/// thousand.
+/// The segments that each call to DynamoDB asks for, of the calls that a request makes until its
+/// page is full: a segment has one event or a thousand.
 const SEGMENTS: [u8; 3] = [2, 10, 100];
 
-/// Where a client reads on.
+/// The place from which a client reads.
 #[derive(Debug, Clone, Copy)]
 enum Cursor {
-    /// At what is written from now on.
+    /// At the end of the log, for events that are written from now on.
     Now,
     Position(LogPosition),
 }
@@ -26,7 +26,7 @@ enum Cursor {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Events {
-    /// As they were written, with what later releases add.
+    /// The events as they were written, with fields that later releases add.
     events: Vec<Box<RawValue>>,
     next_cursor: String,
     has_more: bool,
@@ -66,7 +66,7 @@ impl QueryDue {
                     page.entries.extend(more.entries);
                     (page.after, page.is_end) = (more.after, more.is_end);
                 }
-                // The client gets what there is, and meets the rest next.
+                // The client gets the events read so far, and the next request gets the failure.
                 _ if !page.entries.is_empty() => break,
                 Ok(LogRead::Expired(oldest)) => {
                     return Err(gone("The events after this cursor are no longer kept", oldest));

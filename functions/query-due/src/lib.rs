@@ -1,4 +1,4 @@
-//! `query-due`: reads across accounts: payments by date or transaction, the counts of dates, and the events.
+//! `query-due`: reads across accounts: payments by date or transaction, counts of dates, and events.
 //!
 //! The payments come from indexes, so they are eventually consistent.
 

@@ -10,7 +10,7 @@ const TRANSACTION: &str = "transactionId";
 /// The query parameters of the lists: `transactionId` stands alone, the others describe the list of a date.
 pub const LIST_PARAMETERS: &[&str] = &[TRANSACTION, "dueDate", "status", "shard", "limit", "cursor"];
 
-/// The transaction id that a query names, if it does.
+/// The transaction id that a query names, if any.
 ///
 /// # Errors
 /// [`payments_http::ProblemKind::InvalidParameter`] if the id is malformed, or another parameter stands beside it.

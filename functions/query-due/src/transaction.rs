@@ -8,7 +8,7 @@ use crate::function::QueryDue;
 use crate::page::Page;
 
 impl QueryDue {
-    /// Finds payments in the index, and returns their heads. They are one page.
+    /// Finds payments in the index, and returns their heads in one page.
     pub(crate) async fn list_transaction(&self, id: &TransactionId) -> Result<Page<PaymentView>, Problem> {
         let mut page = Page::new();
         for key in self.store.payments_of_transaction(id).await? {

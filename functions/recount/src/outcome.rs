@@ -13,8 +13,8 @@ use crate::seen::Seen;
 /// an answer.
 const MAX_DRIFTS: usize = 100;
 
-/// How old a finding must be for a repair. The stream keeps its records for 24 hours. A change that was
-/// not counted by then never will be, so what is still missing is drift and not delay.
+/// The age at which a finding can be repaired. The stream keeps its records for 24 hours. A change
+/// that is not counted by then never will be, so a difference that remains is drift and not delay.
 const REPAIRABLE_AFTER: TimeDelta = TimeDelta::hours(25);
 
 /// The outcome of a run. Each requested date is one of `exact`, `drifted`, `repaired`, `moving`,
@@ -44,8 +44,8 @@ pub struct RecountOutcome {
     pub dates_left: u64,
     /// The first of the dates left, at which the next run can start.
     pub next: Option<String>,
-    /// How many days are missing until the calendar that ends first covers the horizon and half a year; `None` without
-    /// calendars.
+    /// The number of days missing until the calendar that ends first covers the horizon and half a
+    /// year; `None` without calendars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calendar_days_short: Option<u64>,
     /// Why dates are left: `deadline`, or DynamoDB was `throttled` or `unavailable`.
@@ -62,15 +62,15 @@ pub struct Drift {
     pub counters: CountsView,
     /// The counts of its payments.
     pub recounted: CountsView,
-    /// When this difference was found first.
+    /// The time at which this difference was first found.
     pub found_at: String,
-    /// When it can be repaired, if nothing moves until then.
+    /// The time from which it can be repaired, if nothing moves until then.
     pub repairable_from: String,
     /// Whether this run repaired it.
     pub repaired: bool,
 }
 
-/// Returns when the drift that `evidence` records can be repaired.
+/// Returns the time from which the drift that `evidence` records can be repaired.
 pub(crate) fn repairable_from(evidence: &Evidence) -> UtcSecond {
     evidence.found_at.saturating_add(REPAIRABLE_AFTER)
 }

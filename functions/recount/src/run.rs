@@ -21,7 +21,7 @@ const SECOND_LOOK_AFTER: Duration = Duration::from_secs(10);
 /// 10 s take two of the fifteen minutes of an invocation.
 const DATES_TOGETHER: usize = 10;
 
-/// How many days a calendar covers at least beyond the horizon: half a year, to deploy a newer one.
+/// The days that a calendar covers at least beyond the horizon: half a year, to deploy a newer one.
 const COVERAGE_DAYS: i64 = 180;
 
 /// A run.
@@ -50,7 +50,8 @@ impl Recount {
         result.map(|()| run.outcome)
     }
 
-    /// For how many days fewer than it should a calendar covers dates, if the bank has calendars.
+    /// The number of days by which the shortest calendar falls short of its target, if the bank has
+    /// calendars.
     fn calendar_days_short(&self) -> Option<u64> {
         let covered = self.config.calendars.days_covered(self.config.zone.date_of(self.clock.now()))?;
         let wanted = i64::from(self.config.horizon_days) + COVERAGE_DAYS;
@@ -196,8 +197,9 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    /// Notes in the head of the log that it lacks what the counters lack, whose drift was found at `found_at`: one transaction writes
-    /// both. If the log's table cannot be written, the repair must wait.
+    /// Notes in the head of the log that the log lacks events: those of the changes that the
+    /// counters lack, because one transaction writes both. Their drift was found at `found_at`. If
+    /// the log's table cannot be written, the repair must wait.
     async fn is_noted(&self, found_at: UtcSecond) -> Result<bool, Halt> {
         let missed = Missed { since: None, until: found_at };
         match self.reader.retried(async || self.reader.recount.store.note_missed(missed).await).await {

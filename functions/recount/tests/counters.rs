@@ -31,7 +31,7 @@ impl Alone {
         self.recount.handle(event).await.map_err(anyhow::Error::from_boxed)
     }
 
-    /// Counts so many payments.
+    /// Counts this many payments.
     async fn count(&self, payments: i64) -> Result<()> {
         let mut counts = DayCounts::default();
         counts.shift(Status::Scheduled, payments);

@@ -1,4 +1,4 @@
-//! The function: a run looks at the payments of closed dates, and moves them if it is asked to.
+//! The function: a run looks at the payments of closed dates, and moves them on request.
 
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
@@ -23,7 +23,8 @@ impl Redate {
         Self { config, store, clock, metrics }
     }
 
-    /// Looks at the payments of closed dates, and moves them if the request says so, as far as there is time.
+    /// Looks at the payments of closed dates, and moves them if the request says so, until its time
+    /// is over.
     ///
     /// # Errors
     /// [`RequestError`](payments_model::redate::RequestError) for an invalid request. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a

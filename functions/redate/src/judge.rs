@@ -8,14 +8,14 @@ use payments_store::{DueRow, StoredDetails};
 use crate::function::Redate;
 use crate::outcome::Notices;
 
-/// What the shards of a run share.
+/// The state that all shards of a run share.
 pub(crate) struct Run<'a> {
     pub(crate) redate: &'a Redate,
     pub(crate) plan: &'a Plan,
     pub(crate) deadline: &'a Deadline,
-    /// Those that stay due on a closed date. They must not use up the lines of the others.
+    /// Payments that stay due on a closed date. They must not use up the lines of the others.
     pub(crate) left: Notices,
-    /// Those that cannot be read.
+    /// Payments that cannot be read.
     pub(crate) unreadable: Notices,
 }
 
@@ -30,21 +30,22 @@ pub(crate) struct Move {
     pub(crate) redated: Details,
 }
 
-/// What is true of a payment.
+/// The judgement of a payment.
 #[derive(Debug)]
 pub(crate) enum Judged {
-    /// It can be moved.
+    /// The payment can be moved.
     Moves(Box<Move>),
-    /// It stays on its date.
+    /// The payment stays on its date.
     Stays(Stays),
-    /// It is not scheduled on that date any more, or not in a currency of this run.
+    /// The payment is no longer scheduled on that date, or not in a currency of this run.
     Changed,
-    /// It cannot be moved until it is mended, for this reason.
+    /// The payment cannot be moved until it is repaired, for this reason.
     Unreadable(String),
 }
 
 impl Run<'_> {
-    /// Whether an entry of the index is of a currency whose calendar is closed on its date, and is looked at by this run.
+    /// Whether an entry of the index has a currency whose calendar is closed on its date, and
+    /// belongs to this run.
     pub(crate) fn has(&self, row: &DueRow) -> bool {
         let rail = self.redate.config.business_days.rail(row.money.currency);
         rail.is_some_and(|rail| {
@@ -52,7 +53,8 @@ impl Run<'_> {
         })
     }
 
-    /// Whether a head is where the index showed it, and of the same currency, which decides the calendar.
+    /// Whether a head is at the place that the index showed, with the same currency, which decides
+    /// the calendar.
     pub(crate) fn is_there(head: &Head, row: &DueRow) -> bool {
         head.state == State::Scheduled
             && (head.due_at, head.due_date, head.money.currency)
@@ -62,7 +64,8 @@ impl Run<'_> {
     /// Judges a payment by its head and its details in force.
     pub(crate) fn judge(&self, head: Head, in_force: StoredDetails, now: UtcSecond) -> Judged {
         let details = in_force.known();
-        // A move would make the head agree with its details, and nobody would learn which was right.
+        // A move would make the head agree with its details, and would hide which of them was
+        // right.
         let differences = head.differences(details);
         if !differences.is_empty() {
             return Judged::Unreadable(format!("its head and its details differ in {}", differences.join(", ")));
@@ -82,8 +85,8 @@ impl Run<'_> {
 }
 
 impl Move {
-    /// Whether details that an earlier run wrote under the same id say what these say. When it wrote them, and why the payment moved, may
-    /// differ: the first run decided it.
+    /// Whether details that an earlier run wrote under the same id have the same content. Their
+    /// time and the reason of the move may differ: the first run decided them.
     pub(crate) fn is_said_by(&self, known: &Details) -> bool {
         let same = |details: &Details| (details.amendment, details.due_at, details.due_date, details.slot_at);
         same(known) == same(&self.redated)

@@ -1,7 +1,7 @@
 //! `redate`: moves scheduled payments whose date was closed after they had been created, when an operator asks for it.
 //!
-//! A payment's date is decided once. If a calendar changes later, nothing moves by itself: several times a day this function counts the
-//! payments that wait for its operator.
+//! A payment's date is decided once. If a calendar changes later, nothing moves by itself: several
+//! times a day this function counts the payments that wait for an operator.
 
 mod config;
 mod function;

@@ -21,7 +21,7 @@ pub struct RedateOutcome {
     pub looked: u64,
     /// Payments that were moved.
     pub moved: u64,
-    /// Payments that a move would move. In a move: those that it judged and had no time to move.
+    /// Payments that a move would move. In a move: payments that it judged and had no time to move.
     pub waiting: u64,
     /// Payments that stay due on a closed date.
     pub left: Left,
@@ -120,7 +120,7 @@ impl RedateMetrics {
     }
 }
 
-/// The number of payments of one kind that were to be named in the log of a run, over all shards.
+/// The number of payments of one kind to be named in the log of a run, over all shards.
 #[derive(Debug, Default)]
 pub(crate) struct Notices(AtomicU64);
 

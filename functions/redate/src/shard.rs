@@ -1,7 +1,8 @@
-//! One date of one shard: reads the index, judges the payments, writes new details, then lets the heads name them.
+//! One date of one shard: reads the index, judges payments, writes new details, then makes the heads name them.
 //!
-//! Each step is one round of calls, so the deadline is checked between rounds. Details that were written before a run ended are found
-//! again by the next one. No head names them until then, so they were never in force.
+//! Each step is one round of calls, so the deadline is checked between rounds. The next run finds
+//! details that this run wrote before it ended. No head names them until then, so they were never
+//! in force.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -28,7 +29,7 @@ pub(crate) struct ShardDate<'a> {
     run: &'a Run<'a>,
     date: BusinessDate,
     shard: Shard,
-    /// What of the index is not read yet.
+    /// The part of the index that is not read yet.
     unread: Option<DueRange>,
     /// Index entries whose payments are not read yet.
     entries: VecDeque<DueRow>,
@@ -186,7 +187,8 @@ impl<'a> ShardDate<'a> {
         (answered, failure)
     }
 
-    /// Lets the heads of the next few payments name their new details. Those whose write was throttled or not answered stay queued.
+    /// Makes the heads of the next few payments name their new details. Those whose write was
+    /// throttled or not answered stay queued.
     async fn amend_some(&mut self) -> (u32, Option<StoreError>) {
         let run = self.run;
         let amends = at_once(&mut self.written, WRITES_AT_ONCE, async |payment| run.amend(payment).await).await;

@@ -43,7 +43,7 @@ impl Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaxRows(u32);
 
-/// Why a text is not a number of rows.
+/// A text that is not a valid number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a report's maximum of rows is a whole number from 1 to {MOST_ROWS}")]
 pub struct MaxRowsError;

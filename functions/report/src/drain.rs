@@ -1,5 +1,5 @@
-//! Removes the payments of a published file from `unreported`, exactly those read back from the file, and lets their
-//! heads expire.
+//! Removes the payments of a published file from `unreported`, as read back from the file, and sets their heads to
+//! expire.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -80,7 +80,7 @@ struct Drain<'r> {
     report: &'r Report,
     deadline: &'r Deadline,
     outcome: &'r mut ReportOutcome,
-    /// Read, and not yet removed.
+    /// Rows that were read and not yet removed.
     in_hand: VecDeque<ReportedRow>,
 }
 
@@ -88,7 +88,8 @@ impl Report {
     /// Removes the payments of a file of `rows` rows from `unreported`. Returns whether all are removed. If
     /// not, the next invocation starts again and finds the first ones removed.
     ///
-    /// A file with another number of rows is an error, before anything is removed: an operator may have made it anew.
+    /// If the number of rows differs, an error is returned before anything is removed: an operator
+    /// may have made the file anew.
     pub(crate) async fn drain(
         &self,
         file: Stored,
@@ -119,8 +120,9 @@ impl Report {
         drain.remove().await
     }
 
-    /// Removes the payment of a row from `unreported`. If it is not due as at first, its head is not where the row leads,
-    /// and its details say where. A payment that stayed there would be in the next report, too.
+    /// Removes the payment of a row from `unreported`. If the payment is not due as at first, its
+    /// head is not where the row leads, and its details say where. If it stayed in the index, the
+    /// next report would have it, too.
     async fn mark(&self, row: &ReportedRow) -> Result<Marked, StoreError> {
         let (guess, expires) = (row.payment.guessed_key(), expiry_of_reported(row.due_date, self.clock.now()));
         let marked = self.store.mark_reported(&guess, &row.unreported, expires).await?;
@@ -129,7 +131,7 @@ impl Report {
         }
         match self.store.details(row.payment.payment_id).await?.map(|details| details.key()) {
             Some(key) if key != guess => self.store.mark_reported(&key, &row.unreported, expires).await,
-            // It was archived, or has expired.
+            // The payment was archived, or has expired.
             _ => Ok(Marked::NoHead),
         }
     }
@@ -197,7 +199,8 @@ mod tests {
 
     const ROW: &str = "626e8292-8e84-575a-b684-0af73927405b,payer,shop,5,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,tx-1,,,2026-11-20T01:02:03Z,";
 
-    /// How many rows are read from a file that an operator made anew, with its size and its checksum; or why none are.
+    /// The number of rows read from a file that an operator made anew, with its size and its
+    /// checksum; or the fault of the file.
     async fn rows_of(text: &str) -> Result<usize, String> {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         gzip.write_all(text.as_bytes()).unwrap();

@@ -2,7 +2,7 @@
 
 use payments_store::StoreError;
 
-/// Why an invocation failed.
+/// A failed invocation.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// DynamoDB rejected a call, or an item cannot be read.
@@ -11,13 +11,13 @@ pub enum ReportError {
     /// The report storage rejected a call or did not answer. The next invocation continues.
     #[error("the report storage rejected a call or did not answer it")]
     Files(#[from] object_store::Error),
-    /// A file of the committed run is not as it was committed. Nothing is gathered, published or drained
-    /// until an operator repairs it.
+    /// A file of the committed run differs from what was committed. Nothing is gathered, published
+    /// or drained until an operator repairs it.
     #[error("the report's file {path} {why}")]
     Altered {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The difference.
         why: String,
     },
     /// A settlement could not be written as CSV, compressed or uploaded.

@@ -35,7 +35,7 @@ pub struct Report {
     pub(crate) store: Store,
     /// The published reports, which are final.
     pub(crate) files: Arc<dyn ObjectStore>,
-    /// The attempts, in a storage of their own: their files expire, and nothing final may.
+    /// The attempts, in a storage of their own: their files expire, and final files must not.
     pub(crate) attempts: Arc<dyn ObjectStore>,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,

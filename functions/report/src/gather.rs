@@ -51,7 +51,7 @@ struct ShardWalk {
     next: Next,
 }
 
-/// Where a shard's next page starts.
+/// The start of a shard's next page.
 #[derive(Debug)]
 enum Next {
     Beginning,
@@ -62,7 +62,7 @@ enum Next {
 /// The next settlements.
 #[derive(Debug)]
 pub(crate) enum Gathered {
-    /// The settlements, none if all entries were reported before.
+    /// The settlements; empty if all entries were reported before.
     Some(Vec<SettledHead>),
     /// There are no more entries.
     End,

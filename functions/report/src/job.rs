@@ -15,14 +15,14 @@ use crate::retry::retried;
 /// of at most 6 MB.
 const MAX_RUNS: u64 = 500;
 
-/// The time reserved after gathering for what follows, at most 20 s a call if S3 is slow: two parts of the
-/// file and its completion, then a summary of up to 100,000 payees, which begins, has four parts and is
-/// completed.
+/// The time reserved after gathering for the calls that follow, at most 20 s each if S3 is slow:
+/// two parts of the file and its completion, then a summary of up to 100,000 payees, which is
+/// begun, has four parts and is completed.
 const AFTER_GATHERING: TimeDelta = TimeDelta::seconds(20 * (3 + 6));
 
-/// How an attempt ended.
+/// The end of an attempt.
 enum Attempted {
-    /// It was committed. There may be more to gather.
+    /// The attempt was committed. There may be more to gather.
     Committed { more: bool },
     /// There was nothing to gather.
     Nothing,

@@ -18,7 +18,7 @@ pub struct ReportOutcome {
     pub drained: u64,
     /// Payments that another run had removed from `unreported`.
     pub already_drained: u64,
-    /// Payments that the index still showed, but that were reported.
+    /// Payments that the index still showed, but that had been reported.
     pub skipped: u64,
     /// Payments that cannot be read and are not reported. The log says why.
     pub failed: u64,

@@ -11,9 +11,9 @@ use crate::upload::parse;
 
 /// Whether a file is published.
 enum Published {
-    /// It is, as this file.
+    /// The file is published, as this stored file.
     As(Stored),
-    /// It is not, and can be: this is the attempt's.
+    /// The file is not published. This file of the attempt can be.
     NotYet(Stored),
 }
 
@@ -52,8 +52,10 @@ impl Report {
         }
     }
 
-    /// Puts the attempt's bytes where readers look, if nothing is there. They are in memory meanwhile: at most 40 MB, which the longest rows have before they are compressed.
-    /// One conditional put, and no upload in parts, because S3 copies no file from one bucket to another only if it is new.
+    /// Puts the attempt's bytes into the storage of published reports, if that has no such file.
+    /// The bytes are in memory meanwhile: at most 40 MB, the size of the longest rows before
+    /// compression. It is one conditional put, not an upload in parts, because S3 has no
+    /// conditional copy from one bucket to another.
     async fn copy(
         &self,
         mut attempt: Stored,
@@ -81,7 +83,7 @@ impl Report {
             (Found::Intact(stored), _) => Ok(Some(stored)),
             (Found::OutOfTime, _) => Ok(None),
             (Found::Altered(why), _) => Err(altered(&file.published, &why)),
-            // S3 also answers a conflict while another run puts it.
+            // S3 also returns a conflict while another run puts the file.
             (Found::Missing, Some(conflict)) => Err(conflict.into()),
             (Found::Missing, None) => Err(altered(&file.published, "is missing although it was just published")),
         }

@@ -19,13 +19,13 @@ const PIECE: u64 = 1024 * 1024;
 /// The state of a file in storage.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// It is as committed.
+    /// The file is as committed.
     Intact(Stored),
-    /// It does not exist.
+    /// The file does not exist.
     Missing,
-    /// It differs, in the way described.
+    /// The file differs, in the way described.
     Altered(String),
-    /// The deadline came before it was read.
+    /// The deadline came before the file was read.
     OutOfTime,
 }
 
@@ -131,7 +131,7 @@ mod tests {
         let Found::Intact(mut stored) = Stored::check(&files, &file.published, &file, &deadline).await.unwrap() else {
             panic!("the file is as committed")
         };
-        // It has the same length, so only its version differs.
+        // The new content has the same length, so only its version differs.
         files.put(&path, "changed".into()).await.unwrap();
         let read = stored.next().await;
         assert!(matches!(read, Err(ReportError::Altered { .. })), "{read:?}");

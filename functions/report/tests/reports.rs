@@ -1,4 +1,5 @@
-//! `report` alone over the machine: each settlement is in one published file, as RFC 4180 wants it, in bounded pieces.
+//! `report` alone over the machine: each settlement is in one published file, in the format of RFC 4180, in bounded
+//! pieces.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -135,7 +136,7 @@ async fn later_reports_hold_only_new_settlements() -> Result<()> {
 #[tokio::test]
 async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
     let alone = Alone::start().await?;
-    // Only what needs quotes is quoted.
+    // Only texts that need quotes are quoted.
     let reasons = [
         ("no, not now", r#""no, not now""#),
         ("\"closed\"", r#""""closed""""#),
@@ -178,7 +179,7 @@ async fn sums_are_exact_beyond_the_largest_amount() -> Result<()> {
 #[tokio::test]
 async fn rows_are_ordered_by_settlement() -> Result<()> {
     let alone = Alone::start().await?;
-    // A clock that goes back.
+    // A clock that moves backwards.
     for minutes in [30, -40, 20] {
         alone.given.pass(TimeDelta::minutes(minutes));
         alone.settle(&minutes.to_string(), 30).await?;
@@ -194,7 +195,7 @@ async fn rows_are_ordered_by_settlement() -> Result<()> {
 #[tokio::test]
 async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
     let mut alone = Alone::start().await?;
-    // They are in ten shards, thirty in each; with a thousand shards a page holds twenty.
+    // The payments are in ten shards, thirty in each; with a thousand shards a page holds twenty.
     let all = alone.settle("rent", 300).await?;
     let get = |name: &str| match name {
         "READ_SHARDS" => Some("1000".to_owned()),
@@ -222,7 +223,7 @@ async fn a_backlog_is_committed_in_bounded_pieces_and_a_run_that_has_all_says_th
         let mut ids = ids.concat();
         ids.sort();
         assert_eq!(ids, all);
-        // Nothing is left in the index.
+        // The index is empty.
         assert_eq!(alone.run().await?.runs_committed, 0);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A batch, at its pace: so many results a second. Those that DynamoDB throttles are tried again while there is time.
+//! A batch, at its pace: a limited number of results a second. Throttled results are retried while there is time.
 
 use std::collections::VecDeque;
 
@@ -20,14 +20,15 @@ const CONCURRENCY: usize = 16;
 struct Batch<'b> {
     settle: &'b Settle,
     deadline: &'b Deadline,
-    /// Messages without an end that a retry does not change, and the outage that each met last.
+    /// Messages whose end a retry can still change, and the last outage of each.
     in_hand: VecDeque<(SqsMessage, Option<OutageKind>)>,
     handled: Vec<Handled>,
 }
 
 impl Settle {
-    /// Handles messages, each until it has an end that a retry does not change, or until the deadline. A message that is
-    /// returned to the queue has used one of its receives, so it is returned as late as possible.
+    /// Handles messages, each until it has an end that a retry does not change, or until the
+    /// deadline. A message that is returned to the queue has used one of its receives, so it is
+    /// returned as late as possible.
     pub(crate) async fn handle_batch(&self, messages: Vec<SqsMessage>, deadline: &Deadline) -> Vec<Handled> {
         let in_hand = messages.into_iter().map(|message| (message, None)).collect();
         Batch { settle: self, deadline, in_hand, handled: Vec::new() }.handle().await

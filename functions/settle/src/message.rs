@@ -1,4 +1,4 @@
-//! One message: read, settled, and its end logged once.
+//! One message: read and settled, and its end logged once.
 
 use aws_lambda_events::sqs::SqsMessage;
 use payments_boot::Deadline;
@@ -12,11 +12,11 @@ use payments_store::{Decided, Moved, Store, StoreError};
 use crate::function::Settle;
 use crate::message_end::{Handled, MessageEnd};
 
-/// Why a message has no end yet.
+/// The reason why a message has no end yet.
 enum Halt {
     /// DynamoDB failed, or an item cannot be read.
     Failed(StoreError),
-    /// The deadline came. No call is made after that: the result is delivered again.
+    /// The deadline came. No further call is made: the result is delivered again.
     OutOfTime,
 }
 
@@ -26,7 +26,8 @@ impl From<StoreError> for Halt {
     }
 }
 
-/// Whether a result is of the transfer that the payment asks for. The log says what differs, and neither amounts nor accounts.
+/// Whether a result belongs to the transfer that the payment asks for. The log names the fields
+/// that differ, but neither amounts nor accounts.
 fn is_of_transfer(head: &Head, result: &SettlementResult) -> bool {
     if head.money == result.money && head.payee == result.payee {
         return true;
@@ -68,7 +69,7 @@ pub(crate) struct Message<'m> {
 }
 
 impl<'m> Message<'m> {
-    /// A message as SQS delivers it.
+    /// Creates the message from SQS's.
     pub(crate) fn new(settle: &'m Settle, message: &'m SqsMessage, deadline: &'m Deadline) -> Self {
         let [id, body] = [&message.message_id, &message.body].map(|text| text.as_deref().unwrap_or_default());
         Self { settle, deadline, id, body }
@@ -124,7 +125,8 @@ impl<'m> Message<'m> {
     /// Settles the payment. Returns the end, and whether another payment has the same transaction id.
     async fn settle(&self, result: &SettlementResult) -> Result<(MessageEnd, bool), Halt> {
         let end = match &result.echo {
-            // The echo of a payment that is due as at first saves a read. If it leads to no head, the details decide.
+            // An echoed payment that is due as at first saves a read. If its key leads to no head,
+            // the details decide.
             Some(payment) => match self.settle_at(&payment.guessed_key(), result).await? {
                 MessageEnd::Unknown => self.settle_by_details(result).await?,
                 end => end,
@@ -145,10 +147,11 @@ impl<'m> Message<'m> {
         self.settle_at(&details.key(), result).await
     }
 
-    /// Settles the payment at `key`: puts its settled head into history, which decides, and lets the head in the hot
-    /// table follow. A result that comes again completes what an earlier one left.
+    /// Settles the payment at `key`: puts its settled head into history, which decides, and then
+    /// settles the head in the hot table. A repeated result completes an unfinished settlement.
     async fn settle_at(&self, key: &HeadKey, result: &SettlementResult) -> Result<MessageEnd, Halt> {
-        // Only settlement leaves PENDING, so what was pending a moment ago still is, or history has its settlement.
+        // Only settlement leaves PENDING, so a head that was pending a moment ago still is, or
+        // history has its settlement.
         let recent = self.store()?.recent_head(key).await?;
         let recent = recent.and_then(|head| Some((self.step(head.known(), result).ok()?, head)));
         let (step, pending) = match recent {
@@ -172,12 +175,13 @@ impl<'m> Message<'m> {
             return Ok(self.end_of(settled.known(), result));
         }
         // Test: another_result_is_a_conflict_and_completes_it_as_it_was_decided
-        // Also after another result: the payment's own may never come again.
+        // The payment's own settlement is completed even if this result is another one: its own
+        // result may never come again.
         let moved = self.store()?.follow_settlement(&settled).await?;
         Ok(match (self.end_of(settled.known(), result), moved) {
             (MessageEnd::Repeated, Moved::Done(_)) => MessageEnd::Settled(result.settlement.clone()),
             (MessageEnd::Repeated, Moved::Elsewhere(Some(head))) => self.end_of(&head, result),
-            // It was completed, reported, and has expired; or the result is another one.
+            // The payment was settled, reported, and has expired; or the result is another one.
             (end, _) => end,
         })
     }
@@ -190,7 +194,7 @@ impl<'m> Message<'m> {
         )
     }
 
-    /// Returns what a result means for a head that it does not change.
+    /// Returns the end of a message whose result does not change the head.
     fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
         let end = MessageEnd::of(self.step(head, result).err());
         if end == MessageEnd::Repeated && !is_of_transfer(head, result) {
@@ -199,7 +203,7 @@ impl<'m> Message<'m> {
         if end != MessageEnd::Conflicting {
             return end;
         }
-        // The only record of the contradicting result.
+        // This log entry is the only record of the contradicting result.
         let new_transaction_id =
             if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
         let stored_transaction_id = head.transaction_id().map(TransactionId::as_str);

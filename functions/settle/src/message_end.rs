@@ -1,26 +1,30 @@
-//! How each message ends, and the metrics of a batch.
+//! The end of each message, and the metrics of a batch.
 
 use metrique_writer::Entry;
 use payments_model::{Decision, OutageKind, Settlement};
 
-/// How one message ends. SQS retries some, and moves them to the dead letters after the last retry.
+/// The end of one message. SQS retries some, and moves them to the dead letters after the last
+/// retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MessageEnd {
-    /// It settled the payment.
+    /// The message settled the payment.
     Settled(Settlement),
     /// The payment was settled before with the same settlement.
     Repeated,
-    /// The payment is settled differently, or cancelled and failed all the same. Nothing changes; an operator has to act.
+    /// The payment is settled differently, or is cancelled and has failed as well. Nothing changes;
+    /// an operator has to act.
     Conflicting,
-    /// The payment is cancelled, and was processed all the same: money moved. Nothing changes; an operator has to act.
+    /// The payment is cancelled, but was processed: money moved. Nothing changes; an operator has
+    /// to act.
     CancelledProcessed,
-    /// The result is of another amount, currency or payee than the payment. Nothing changes; the message is retried, and an operator has to act.
+    /// The result has another amount, currency or payee than the payment. Nothing changes; the
+    /// message is retried, and an operator has to act.
     OtherTransfer,
     /// The payment is not pending yet. The message is retried.
     TooEarly,
     /// The payment does not exist. The message is retried.
     Unknown,
-    /// The message cannot be read. It is retried.
+    /// The message cannot be read, and is retried.
     Poison,
     /// A call to DynamoDB failed, or the head cannot be read. The message is retried.
     Outage(OutageKind),

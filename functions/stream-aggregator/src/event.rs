@@ -1,8 +1,8 @@
 //! The event: a batch of one stream shard. Its tumbling window makes Lambda name the shard.
 //!
-//! Each record is parsed on its own, so an invalid one stops no other. (`TimeWindowEvent` of
-//! `aws_lambda_events` parses all or nothing. For a mapping without a window it only reports a missing
-//! field.)
+//! Each record is parsed on its own, so an invalid one does not stop the others. (`TimeWindowEvent`
+//! of `aws_lambda_events` parses all or nothing. For a mapping without a window it only reports a
+//! missing field.)
 
 use aws_lambda_events::dynamodb::EventRecord;
 use payments_model::{HeadKey, IrregularEvent, Logged, SequenceNumber, UtcSecond};
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::fold::{Change, Effect};
 
-/// A tumbling-window event of a DynamoDB stream, with the fields that are needed.
+/// A tumbling-window event of a DynamoDB stream, with the fields that this function needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
@@ -26,7 +26,8 @@ pub struct Event {
     event_source_arn: Option<String>,
 }
 
-/// Why an event cannot be counted. The mapping retries it for ever, and its iterator age raises an alarm.
+/// The reason why an event cannot be counted. The mapping retries it for ever, and its iterator age
+/// raises an alarm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
     /// The event does not name its shard.
@@ -99,7 +100,7 @@ impl Event {
     }
 }
 
-/// Where and when a record was read.
+/// The place and the time of a read record.
 #[derive(Clone, Copy)]
 struct Place<'p> {
     table: &'p str,
@@ -137,7 +138,7 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
             let key = key_of(text("pk"), text("sk"));
             tracing::error!(%sequence_number, table, key, %error, "a stream record cannot be read; it is counted as unparsed");
             let key = parse_head_key(text("pk").unwrap_or_default(), text("sk").unwrap_or_default()).ok();
-            // No image says when it is due.
+            // No image has its due time.
             let payment = key.as_ref().map(HeadKey::guessed_due);
             let irregular = IrregularEvent { payment, at: place.now, place: at, reason: "its record cannot be read" };
             (Effect::Unreadable(None), Logged::Irregular(irregular))
@@ -156,7 +157,7 @@ fn text_of<'r>(record: &'r EventRecord, name: &str) -> Option<&'r str> {
     if let Some(AttributeValue::S(text)) = record.change.keys.get(name) { Some(text) } else { None }
 }
 
-/// Returns what a record means for the log. A missing image is an empty one here.
+/// Returns the meaning of a record for the log. A missing image is an empty one here.
 fn log_of(record: &EventRecord, now: UtcSecond, at: &str) -> Logged {
     let [before, after] =
         [&record.change.old_image, &record.change.new_image].map(|image| Some(image).filter(|image| !image.is_empty()));

@@ -8,11 +8,11 @@ use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SEGMENT_BY
 pub struct Change {
     /// Its position in the stream shard.
     pub sequence_number: SequenceNumber,
-    /// When it was made, if that can be read.
+    /// The time at which it was made, if that can be read.
     pub created_at: Option<UtcSecond>,
     /// Its effect.
     pub effect: Effect,
-    /// What it means for the log.
+    /// Its meaning for the log.
     pub logged: Logged,
 }
 
@@ -31,7 +31,7 @@ pub enum Effect {
 }
 
 impl Change {
-    /// Whether it affects no counter and is no event.
+    /// Whether the change affects no counter and causes no event.
     pub(crate) fn is_neutral(&self) -> bool {
         self.effect.is_neutral() && self.logged == Logged::Nothing
     }
@@ -56,12 +56,13 @@ impl Effect {
     }
 }
 
-/// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence number of its
-/// last change. Leading changes that affect no counter and are no event are left out. Commits have the events of an epoch, and the
-/// first one begins with the `gap`, if there is one.
+/// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence
+/// number of its last change. Leading changes that affect no counter and cause no event are left
+/// out. All events of a commit have the same epoch, and the first commit begins with the `gap`, if
+/// there is one.
 ///
 /// # Errors
-/// Those of [`Logged::json`].
+/// Errors of [`Logged::json`].
 pub fn fold<'c>(
     changes: impl IntoIterator<Item = &'c Change>,
     epoch: Epoch,

@@ -17,20 +17,20 @@ use crate::gap;
 
 /// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are at most 25 ms to
 /// 1.6 s, 16 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream shards commit at the same
-/// moment, and the log's partition throttles for some seconds: see docs/performance.md, What the log accepts.
+/// moment, and the log's partition throttles for some seconds: see docs/performance.md, Limits of the log.
 const MAX_TRIES: u32 = 16;
 
 /// The longest waits after tries that conflicted or were throttled.
 pub const CONFLICT_WAITS: Waits = Waits { first: Duration::from_millis(25), doublings: 6, most: MAX_TRIES - 1 };
 
-/// The most tries of a commit before which other stream shards append to the log. That is no sign of a fault: all append to
-/// one log.
+/// The most tries of a commit before which other stream shards append to the log. Such tries are
+/// normal: all stream shards append to one log.
 const MAX_LOG_TRIES: u32 = 40;
 
 /// The longest waits after tries before which the log moved.
 pub const LOG_WAITS: Waits = Waits { first: Duration::from_millis(30), doublings: 3, most: MAX_LOG_TRIES - 1 };
 
-/// Why not all changes of a batch were counted. What was counted stays counted.
+/// The reason why a batch was not counted as a whole. Counted changes stay counted.
 #[derive(Debug, thiserror::Error)]
 pub enum CountError {
     /// DynamoDB failed, or the checkpoint cannot be read.
@@ -206,12 +206,12 @@ impl Aggregator {
             new = rest;
             checkpoint = Some(commit.last);
         }
-        // The rest changes no counter, and is no event.
+        // The other changes affect no counter, and cause no event.
         tally.pass(new, changes);
         Ok(Committed::Done)
     }
 
-    /// Returns the log's head. The log takes the changes of one stream alone.
+    /// Returns the log's head. The log accepts the changes of only one stream.
     async fn log_head(&self, source: &str) -> Result<LogHead, CountError> {
         let head = self.store.log_head().await?.unwrap_or_else(|| LogHead::first(source, self.clock.now()));
         if head.source == source { Ok(head) } else { Err(CountError::OtherSource(head.source, source.to_owned())) }
@@ -227,7 +227,8 @@ impl Aggregator {
 }
 
 impl Tally {
-    /// Notes the rest of a batch, of `all` changes. Those that this invocation did not count were counted by another one.
+    /// Notes the rest of a batch, of `all` changes. Another invocation counted those that this one
+    /// did not.
     fn pass(&mut self, rest: &[Change], all: &[Change]) {
         self.note(rest);
         let all = u64::try_from(all.len()).unwrap_or(u64::MAX);

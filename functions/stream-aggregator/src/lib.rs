@@ -5,9 +5,9 @@
 //! the same transaction as the counters, and shows which changes were counted. This relies on Lambda: if a
 //! mapping never discards records, Lambda delivers a batch only after all earlier ones succeeded.
 //!
-//! An amendment to another date counts on both dates. A terminal head that disappears was archived or has
-//! expired, and counts as archived: the long-term table alone has it. Counters cost 2 write units per commit and
-//! date, and the checkpoint 2 per commit of up to 1,000 changes.
+//! An amendment to another date counts on both dates. A terminal head that disappears was archived
+//! or has expired, and counts as archived: only the long-term table has it. Counters cost 2 write
+//! units per commit and date, and the checkpoint 2 per commit of up to 1,000 changes.
 
 mod config;
 mod event;

@@ -18,7 +18,7 @@ struct Alone {
     given: Given,
     aggregator: Aggregator,
     mapping: StreamMapping,
-    /// The events that the function got.
+    /// The events that the function received.
     events: RefCell<Vec<Value>>,
 }
 
@@ -30,7 +30,7 @@ impl Alone {
         Ok(Self { given, aggregator, mapping, events: RefCell::default() })
     }
 
-    /// Delivers what the stream has.
+    /// Delivers the records of the stream.
     async fn deliver(&mut self) -> Result<()> {
         let Self { given, aggregator, mapping, events } = self;
         let function = |event: Value| {
@@ -56,7 +56,7 @@ async fn handle(aggregator: &Aggregator, given: &Given, event: Value) -> Result<
     written(&aggregator.handle(event).await.map_err(|error| error.to_string())?)
 }
 
-/// The counts of so many payments of 5.00 GBP.
+/// The counts of this many payments of 5.00 GBP.
 fn counted(scheduled: i64, pending: i64) -> Result<DayCounts> {
     let mut counts = DayCounts::default();
     for (status, payments) in [(Status::Scheduled, scheduled), (Status::Pending, pending)] {

@@ -1,7 +1,7 @@
-//! The audit trail of endpoints: a change, or a look at a secret, is noted before it is made, and its outcome after it.
+//! The audit trail of endpoints: a change, or a read of a secret, is noted before it happens, and its outcome after it.
 //!
-//! As in the console, both items are put if they are absent. Without its intent nothing is changed. An intent without an outcome may have
-//! happened.
+//! As in the console, each of the two items is put only if it is absent. Without its intent, a
+//! change is not made. If an intent has no outcome, its change may have happened.
 
 use metrique_writer::Entry;
 use payments_http::{Problem, Request};
@@ -13,14 +13,14 @@ use payments_store::{ActionName, AuditIntent, AuditOutcome, LogPosition};
 use crate::choice::Wanted;
 use crate::function::Webhooks;
 
-/// What is about to be changed.
+/// A change to be made.
 #[derive(Debug)]
 pub(crate) struct Change {
     action: &'static str,
     endpoint: EndpointId,
-    /// What is asked for, each with its name.
+    /// The requested values, each with its name.
     fields: Vec<(&'static str, String)>,
-    /// Whether it decides where events go, or who can sign them.
+    /// Whether it decides where events are sent, or who can sign them.
     is_of_the_endpoint: bool,
 }
 
@@ -28,7 +28,8 @@ pub(crate) struct Change {
 #[derive(Debug, Entry)]
 #[entry(rename_all = "PascalCase")]
 struct Changes {
-    /// Endpoints that were created, changed or deleted, or got another secret; a change that failed counts as well.
+    /// Endpoints that were created, changed or deleted, or got another secret; failed changes count
+    /// as well.
     webhook_endpoints_changed: u64,
 }
 
@@ -80,7 +81,7 @@ impl Change {
         Self::new("replay-endpoint", endpoint, vec![("cursor", after.to_string())], false)
     }
 
-    /// An endpoint never gets an event.
+    /// An endpoint skips an event.
     pub(crate) fn skip(endpoint: &EndpointId, event: String) -> Self {
         Self::new("skip-event", endpoint, vec![("event", event)], false)
     }
@@ -94,7 +95,7 @@ impl Change {
         Self { action, endpoint: endpoint.clone(), fields, is_of_the_endpoint }
     }
 
-    /// The fields as the trail keeps them: each on a line, but empty ones.
+    /// The fields as the trail keeps them: each on a line, without empty ones.
     fn arguments(&self) -> String {
         let endpoint = format!("endpoint: {}", self.endpoint);
         let given = self.fields.iter().filter(|(_, value)| !value.is_empty());
@@ -104,10 +105,11 @@ impl Change {
 }
 
 impl Webhooks {
-    /// Notes a change, makes it, and notes its outcome, which is `done` if it succeeds: 2 write units and more.
+    /// Notes a change, makes it, and notes its outcome, which is `done` if it succeeds: at least 2
+    /// write units.
     ///
     /// # Errors
-    /// If the intent cannot be written, and then nothing is changed; and those of `make`.
+    /// An error if the intent cannot be written, and then nothing is changed; and errors of `make`.
     pub(crate) async fn audited(
         &self,
         request: &Request<'_>,
@@ -127,7 +129,7 @@ impl Webhooks {
             action: change.action.to_owned(),
             arguments,
         };
-        // One that is there is of this request: nobody else has its id.
+        // An existing intent belongs to this request: no other request has its id.
         self.store.put_audit_intent(&intent).await?;
         if change.is_of_the_endpoint {
             self.metrics.emit(self.clock.instant(), &Changes { webhook_endpoints_changed: 1 });
@@ -136,12 +138,12 @@ impl Webhooks {
         let result = match &made {
             Ok(()) => format!("{}: {done}", change.endpoint),
             Err(problem) if problem.status() < 500 => format!("refused: {}", problem.detail()),
-            // It may have happened, so the trail has no outcome.
+            // The change may have happened, so the trail has no outcome.
             Err(_) => return made,
         };
         let outcome = AuditOutcome { at: self.clock.now(), result };
         if let Err(error) = self.store.put_audit_outcome(name, &outcome).await {
-            // What was changed is changed, and the answer says so.
+            // The change is made, and the answer says so.
             tracing::error!(%error, endpoint = %change.endpoint, "the outcome of a change is not in the audit trail");
         }
         made

@@ -1,4 +1,4 @@
-//! The body of a PUT, parsed, or everything that is wrong with it.
+//! The body of a PUT, parsed, or all its faults.
 
 use std::fmt::Display;
 
@@ -13,19 +13,19 @@ use serde_json::value::RawValue;
 /// The longest description, in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 200;
 
-/// The most types of a filter: more than there are.
+/// The most types of a filter: more than exist.
 const MAX_FILTER_TYPES: usize = 10;
 
-/// Where in the log an endpoint begins.
+/// The place in the log at which an endpoint begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// At what is logged from now on.
+    /// At the log's end, for events that are logged from now on.
     Now,
     /// At a place.
     Position(LogPosition),
 }
 
-/// What a PUT wants.
+/// The settings that a PUT asks for.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) chosen: EndpointChoice,
@@ -33,7 +33,8 @@ pub(crate) struct Wanted {
     pub(crate) start: Start,
 }
 
-/// Parses a URL. Where the engine is not AWS's, it can also be one of this machine; a deployed `publish` sends to none of these.
+/// Parses a URL. If the engine is not AWS's, the URL can also be one of this machine; a deployed
+/// `publish` sends to none.
 fn parse_url(text: &str, is_local: bool) -> Result<EndpointUrl, EndpointUrlError> {
     match text.parse() {
         Err(_) if is_local && text.starts_with("http:") => EndpointUrl::loopback(text),
@@ -45,7 +46,7 @@ impl Wanted {
     /// Reads a body.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// All faults of the body.
     pub(crate) fn of(json: &[u8], is_local: bool) -> Result<Self, Problem> {
         let mut fields = Fields::of(json, &Pointer::body())?;
         let url = fields.text("url").and_then(|text| {
@@ -89,7 +90,8 @@ fn disabled(fields: &mut Fields<'_>) -> bool {
     }
 }
 
-/// Reads an optional list of texts, each parsed. An empty one is at fault: it would let everything pass.
+/// Reads an optional list of texts, each parsed. An empty list is invalid: it would pass
+/// everything.
 fn list<T, E: Display>(
     fields: &mut Fields<'_>,
     name: &'static str,
@@ -123,7 +125,7 @@ fn list<T, E: Display>(
     parsed
 }
 
-/// Reads where to begin.
+/// Reads the place to begin at.
 pub(crate) fn start(fields: &mut Fields<'_>, text: &str) -> Start {
     if text == "now" {
         return Start::Now;

@@ -16,31 +16,34 @@ use crate::choice::{Start, Wanted};
 use crate::function::{Webhooks, no_such_endpoint};
 use crate::view::{DeletedView, EndpointView, EndpointsView, SecretsView};
 
-/// An endpoint, and the log that it reads. What a request changes, it changes here, too: reading it again would take too long.
+/// An endpoint, and the log that it reads. A request also makes its changes here: reading the
+/// endpoint again would take too long.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) endpoint: WebhookEndpoint,
-    /// How far it is; where it will begin, if it has no place in the log.
+    /// Its state; without a place in the log, the state in which it will begin.
     pub(crate) state: WebhookState,
-    /// Whether it has a place. A restore of the log can take it, and the next run of `publish` makes a new one.
+    /// Whether it has a place. A restore of the log can lose the place, and the next run of
+    /// `publish` makes a new one.
     pub(crate) has_place: bool,
     pub(crate) head: Option<LogHead>,
 }
 
 impl Found {
-    /// Whether an event was skipped lately.
+    /// Whether the event is among those skipped last.
     pub(crate) fn has_skipped(&self, event_id: &str) -> bool {
         self.state.skipped.iter().any(|skipped| skipped.event_id == event_id)
     }
 
-    /// Whether the endpoint is already what is wanted. One that `publish` switched off is not what its operator switched off.
+    /// Whether the endpoint already has the wanted settings. An endpoint that `publish` switched
+    /// off differs from one that its operator switched off.
     fn is_as(&self, wanted: &Wanted) -> bool {
         let is_off = self.endpoint.disabled_at.is_some();
         let is_on = !is_off && self.state.disabled_at.is_none();
         self.endpoint.chosen == wanted.chosen && if wanted.disabled { is_off } else { is_on }
     }
 
-    /// Lets the endpoint be tried at once.
+    /// Makes the next run try the endpoint at once.
     pub(crate) fn forgive(&mut self) {
         let progress = &mut self.state.progress;
         (progress.failures, progress.failing_since, progress.next_try_at) = (0, None, None);
@@ -48,7 +51,7 @@ impl Found {
 }
 
 impl Webhooks {
-    /// Creates an endpoint, or changes it. The same PUT again changes nothing.
+    /// Creates an endpoint, or changes it. Repeating the PUT changes nothing.
     pub(crate) async fn put(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let wanted = Wanted::of(body, self.config.data.endpoint.is_some())?;
         let deadline = Deadline::of_http(&self.clock);
@@ -57,7 +60,7 @@ impl Webhooks {
         match endpoints.remove(id.as_str()) {
             Some(Ok(endpoint)) => self.change(request, endpoint, head, wanted).await,
             Some(Err(error)) => self.repair(request, id, &wanted, &error).await,
-            // Without an intent.
+            // The rejected request has no intent.
             None if endpoints.len() >= MAX_ENDPOINTS => Err(too_many()),
             None => self.create(request, id, (head, created), wanted, &deadline).await,
         }
@@ -73,7 +76,8 @@ impl Webhooks {
     ) -> Result<Answer, Problem> {
         let instant = self.clock.instant();
         let now = UtcSecond::of(instant).unwrap_or(UtcSecond::MAX);
-        // Counted after the number was read: what is created after the count changes it.
+        // The number is read before the endpoints are counted: a create after the count changes the
+        // number.
         let counted = self.store.webhook_endpoints();
         let (counted, from) = join(counted, self.place(wanted.start, head.as_ref())).await;
         let (mut counted, mut created, from) = (counted?, created, from?);
@@ -130,7 +134,7 @@ impl Webhooks {
         Answer::json(200, &self.view(&found))
     }
 
-    /// Changes an endpoint that cannot be read: what a PUT brings is written anew.
+    /// Repairs an endpoint that cannot be read: the settings of the PUT are written anew.
     async fn repair(
         &self,
         request: &Request<'_>,
@@ -143,7 +147,7 @@ impl Webhooks {
         Answer::json(200, &self.view(&self.find(id).await?))
     }
 
-    /// Replaces what an endpoint's operator chose.
+    /// Replaces the settings of an endpoint's operator.
     async fn replace(
         &self,
         request: &Request<'_>,
@@ -156,7 +160,7 @@ impl Webhooks {
             if is_there {
                 return Ok(());
             }
-            // One of both is missing. Without a place, it gets one.
+            // The endpoint or its state is missing. Without a place, it gets one.
             Err(match self.store.webhook_state(id).await {
                 Ok(None) => without_place(),
                 _ => no_such_endpoint(),
@@ -165,13 +169,13 @@ impl Webhooks {
         self.audited(request, Change::put(id, wanted), "changed", replace).await
     }
 
-    /// All endpoints but those that cannot be read, which are logged.
+    /// All readable endpoints; the others are logged.
     pub(crate) async fn list(&self) -> Result<EndpointsView, Problem> {
         let endpoints = self.store.webhook_endpoints().await?;
         let (mut states, head) = (self.store.webhook_states().await?, self.store.log_head().await?);
         let (mut views, now) = (Vec::new(), self.clock.now());
         for (id, endpoint) in endpoints {
-            // Without a state, a restore took its place, or it was deleted a moment ago.
+            // Without a state, a restore lost its place, or it was deleted a moment ago.
             let state = states.remove(&id).unwrap_or_else(|| Ok(WebhookState::after_loss(head.as_ref(), now)));
             match endpoint.and_then(|endpoint| Ok((endpoint, state?))) {
                 Ok((endpoint, state)) => views.push(EndpointView::of(&endpoint, &state, head.as_ref(), now)),
@@ -183,7 +187,8 @@ impl Webhooks {
         Ok(EndpointsView { endpoints: views })
     }
 
-    /// Deletes an endpoint, also one that cannot be read. The answer is what it was, or its id alone.
+    /// Deletes an endpoint, even if it cannot be read. The answer is the endpoint as it was, or its
+    /// id alone.
     pub(crate) async fn delete(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
         let found = match self.read(id).await {
             Ok(found) => Some(found.ok_or_else(no_such_endpoint)?),
@@ -204,7 +209,8 @@ impl Webhooks {
         }
     }
 
-    /// The secrets of an endpoint that sign now. Whoever has them can sign as the bank, so it is in the trail who read them.
+    /// The current signing secrets of an endpoint. Their holder can sign as the bank, so the trail
+    /// names who read them.
     pub(crate) async fn secret(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
         let master = self.master.get_secret().await?;
@@ -218,12 +224,12 @@ impl Webhooks {
         if found.has_place { Ok(found) } else { Err(without_place()) }
     }
 
-    /// Reads an endpoint, with the log's head, or finds that there is none.
+    /// Reads an endpoint, with the log's head. A missing endpoint is an error.
     pub(crate) async fn find(&self, id: &EndpointId) -> Result<Found, Problem> {
         self.read(id).await?.ok_or_else(no_such_endpoint)
     }
 
-    /// Reads an endpoint, with the log's head. None if there is none.
+    /// Reads an endpoint, with the log's head; `None` if it does not exist.
     async fn read(&self, id: &EndpointId) -> Result<Option<Found>, StoreError> {
         let (endpoint, state, head) =
             try_join3(self.store.webhook_endpoint(id), self.store.webhook_state(id), self.store.log_head()).await?;
@@ -237,7 +243,8 @@ impl Webhooks {
         EndpointView::of(&found.endpoint, &found.state, found.head.as_ref(), self.clock.now())
     }
 
-    /// The place in the log at which an endpoint begins, or begins again. A log without a head has its beginning alone.
+    /// The place in the log at which an endpoint begins, or begins again. A log without a head has
+    /// only its beginning.
     pub(crate) async fn place(&self, start: Start, head: Option<&LogHead>) -> Result<LogPosition, Problem> {
         match (start, head) {
             (Start::Now, head) => Ok(head.map_or(LogPosition::BEGINNING, LogHead::end)),
@@ -247,7 +254,7 @@ impl Webhooks {
         }
     }
 
-    /// Returns a place, if the log has what follows it.
+    /// Returns a place, if the log still has the events after it.
     async fn kept(&self, head: &LogHead, position: LogPosition) -> Result<LogPosition, Problem> {
         let now = self.clock.now();
         match self.store.log_page(head, position, 1, 1, now).await? {

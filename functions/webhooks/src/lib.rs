@@ -1,6 +1,7 @@
-//! `webhooks`: the endpoints to which `publish` delivers events, and what operators do with them.
+//! `webhooks`: the endpoints to which `publish` delivers events, and the operators' actions on them.
 //!
-//! It sends nothing itself. What an operator asks for is in the endpoint's items, and the next run of `publish` does it: within a minute.
+//! `webhooks` sends nothing itself. A request of an operator is stored in the endpoint's items, and
+//! the next run of `publish` performs it: within a minute.
 //!
 //! | module | holds |
 //! |---|---|

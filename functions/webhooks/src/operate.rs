@@ -1,4 +1,4 @@
-//! What operators do with an endpoint: test it, replay events, skip one, rotate its secret.
+//! Actions of operators on an endpoint: test it, replay events, skip one, rotate its secret.
 
 use chrono::TimeDelta;
 use payments_http::json::Fields;
@@ -11,16 +11,17 @@ use crate::choice::{Start, invalid, start};
 use crate::endpoints::Found;
 use crate::function::{Webhooks, no_such_endpoint};
 
-/// How long both secrets sign after a rotation: a day in which the receiver learns the new one.
+/// Time for which both secrets sign after a rotation: a day in which the receiver learns the new
+/// one.
 const BOTH_SIGN_FOR: TimeDelta = TimeDelta::days(1);
 
-/// The longest id of an event that is remembered, in bytes. Those of payments have 60.
+/// The longest id of a remembered event, in bytes. Ids of payments' events have 60.
 const MAX_EVENT_ID_BYTES: usize = 200;
 
 impl Webhooks {
     /// Asks for a test, which the next run of `publish` sends.
     pub(crate) async fn test(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
-        // No body, or an object without fields.
+        // The body is empty, or an object without fields.
         let faults = if body.is_empty() { Vec::new() } else { Fields::of(body, &Pointer::body())?.end() };
         if !faults.is_empty() {
             return Err(Problem::of_body(&Pointer::body(), faults));
@@ -61,7 +62,7 @@ impl Webhooks {
         Answer::json(200, &self.view(&found))
     }
 
-    /// Skips the event that an endpoint does not accept. The same request again changes nothing.
+    /// Skips the event that an endpoint does not accept. Repeating the request changes nothing.
     pub(crate) async fn skip(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let mut fields = Fields::of(body, &Pointer::body())?;
         let event = fields.text("eventId");
@@ -70,7 +71,8 @@ impl Webhooks {
             return Err(Problem::of_body(&Pointer::body(), faults));
         };
         let mut found = self.find_placed(id).await?;
-        // What blocked the endpoint before it went on, by another filter for example, does not block it any more.
+        // An event that blocked the endpoint before it moved on, for example with another filter,
+        // no longer blocks it.
         let (place, blocking) = (found.state.position, found.state.progress.blocking.clone());
         match blocking.filter(|it| it.event_id == event_id && it.after > place) {
             Some(blocking) => {
@@ -102,12 +104,13 @@ impl Webhooks {
             found.forgive();
             return Ok(());
         }
-        // The same request at the same time.
+        // The same request came at the same time.
         found.state = self.store.webhook_state(id).await?.ok_or_else(no_such_endpoint)?;
         if found.has_skipped(&blocking.event_id) { Ok(()) } else { Err(not_blocking()) }
     }
 
-    /// Raises the generation of an endpoint's secret to the one that is asked for. Both sign for a day.
+    /// Raises the generation of an endpoint's secret to the requested one. Both secrets sign for a
+    /// day.
     pub(crate) async fn rotate(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let mut fields = Fields::of(body, &Pointer::body())?;
         let asked = fields.number("generation").map(str::parse::<u32>);
@@ -121,7 +124,7 @@ impl Webhooks {
         };
         let (mut found, now) = (self.find(id).await?, self.clock.now());
         let generation = found.endpoint.generation;
-        // The same request again changes nothing.
+        // Repeating the request changes nothing.
         if asked != generation.get() {
             let next = generation.next().filter(|next| next.get() == asked);
             let until = now.saturating_add(BOTH_SIGN_FOR);
@@ -132,7 +135,7 @@ impl Webhooks {
                     (found.endpoint.previous_until, found.endpoint.updated_at) = (Some(until), now);
                     return Ok(());
                 }
-                // The same request at the same time, or this one, whose first answer was lost.
+                // The same request came at the same time, or this request's first answer was lost.
                 found = self.find(id).await?;
                 let has = found.endpoint.generation;
                 if has == next { Ok(()) } else { Err(wrong_generation(has)) }

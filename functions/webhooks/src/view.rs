@@ -43,7 +43,7 @@ pub(crate) struct EndpointView {
     missed: Option<MissedView>,
 }
 
-/// Why the events after the cursor are not delivered.
+/// The reason why the events after the cursor are not delivered.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FailingView {

@@ -1,4 +1,4 @@
-//! What is acknowledged is done. Lambda brings a record or a message again only if the function says so.
+//! An acknowledged record or message is done: Lambda brings it again only if the function says so.
 //!
 //! A redrive sends again what was not sent, and its result comes again, too. So without this law nothing would show an early
 //! acknowledgement but a payment that waits.
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::facts::heads::id_of;
 use crate::world::bank::Bank;
 
-/// What an invocation of `dispatch` or `settle` is asked to do.
+/// The records or messages of an invocation of `dispatch` or `settle`.
 pub(crate) struct Asked(Vec<One>);
 
 /// A record or message, by its sequence number or id.

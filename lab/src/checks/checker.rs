@@ -1,5 +1,5 @@
-//! The checker: what must be true of payments, whatever happened. It knows the intents, what clients were told, the raw
-//! tables, the changes, the messages and the files, and shares no code with the functions.
+//! The checker: it applies the laws. It has the intents, the answers to clients, the raw tables,
+//! the changes, the messages and the files, and shares no code with the functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,23 +25,23 @@ use crate::time::CLOCKS_AGREE;
 use crate::world::bank::Bank;
 use crate::world::by_hand_log::ByHand;
 
-/// How long a request may be under way from the last look at its head until the queue has it.
+/// The longest time from the last look at a head until the queue has its request.
 const LONGEST_SEND: TimeDelta = TimeDelta::minutes(2);
 
 /// The checker.
 #[derive(Default)]
 pub(crate) struct Checker {
-    /// How many changes were checked.
+    /// The number of checked changes.
     followed: usize,
     /// The requests that were checked.
     requests: usize,
-    /// When each payment was pending at each dispatch attempt for the first time.
+    /// The first time at which each payment was pending, by dispatch attempt.
     pending: Pending<DateTime<Utc>>,
-    /// When each payment was sent for the first time.
+    /// The first time at which each payment was sent.
     sent: BTreeMap<String, DateTime<Utc>>,
     /// The heads that left the hot table, as they were then.
     archived: BTreeMap<Key, Value>,
-    /// When the long-term table had each settlement first.
+    /// The first time at which the long-term table had each settlement.
     decided_at: BTreeMap<String, DateTime<Utc>>,
     /// The heads of the long-term table, as they were first.
     decided: BTreeMap<Key, Value>,
@@ -49,7 +49,7 @@ pub(crate) struct Checker {
     attempts: Option<u32>,
     /// The payments of which a restore lost something.
     lost: BTreeSet<String>,
-    /// What is wrong.
+    /// The broken guarantees.
     pub(crate) violations: BTreeSet<String>,
 }
 
@@ -145,7 +145,7 @@ impl Checker {
         }
     }
 
-    /// What left the hot table is in the long-term table as it was, and what is there stays so.
+    /// A head that left the hot table is in the long-term table unchanged, and stays so.
     fn check_archived(&mut self, now: DateTime<Utc>, tables: &Tables) {
         for (key, head) in tables.history.iter().filter(|((pk, _), _)| is_of_head(pk)) {
             let first = self.decided.entry(key.clone()).or_insert_with(|| head.clone());
@@ -191,7 +191,7 @@ impl Checker {
     /// No request is sent long after its payment ceased to be pending.
     fn check_late(&self, request: &Value, at: DateTime<Utc>) -> Option<String> {
         let id = request["paymentId"].as_str()?;
-        // Whoever sends it again has looked into the long-term table before.
+        // A second dispatch attempt looks into the long-term table first.
         let decided = self.decided_at.get(id).filter(|_| request["dispatchAttempt"] != 1);
         let until = *self.pending.until(id).into_iter().chain(decided).min()?;
         (!self.lost.contains(id) && at > until + LONGEST_SEND)

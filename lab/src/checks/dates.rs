@@ -1,4 +1,4 @@
-//! What clients read of a date, its payments and its counts, compared with what the hot table was.
+//! Reads of a date by clients, its payments and its counts, compared with the hot table's past.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,15 @@ use crate::laws::counters::{self, Numbers};
 use crate::world::bank::Bank;
 use crate::world::lag;
 
-/// How much longer than an index stands still a payment must have been as it is, so that its list shows it so.
+/// The time, beyond an index's standstill, after which a list shows a payment's last change.
 const STILL: TimeDelta = TimeDelta::minutes(1);
 
 /// The statuses, in the order of a date's list.
 const STATUSES: [&str; 5] = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"];
 
-/// Checks a date's payments, read to the end from `began` on. Each is shown as it was at some time since a little before; one that did not
-/// move within the index is there exactly once, archived or not.
+/// Checks a date's payments, read to the end from `began` on. Each is shown in a state since a
+/// little before. A payment that did not move within the index is listed exactly once, archived or
+/// not.
 pub(crate) fn check_list(bank: &Bank, date: &str, began: DateTime<Utc>, shown: &[Value]) {
     let lost = bank.state().lost.clone();
     let changes = bank.changes.log();
@@ -47,12 +48,12 @@ pub(crate) fn check_list(bank: &Bank, date: &str, began: DateTime<Utc>, shown: &
     }
 }
 
-/// What is known of a payment that is or was due on a date.
+/// The facts about a payment that is or was due on a date.
 struct Known {
     key: Key,
     /// Whether its place in the index is the same all the time, in whichever table.
     is_still_there: bool,
-    /// What it was.
+    /// Its heads over time.
     was: Vec<Value>,
 }
 
@@ -64,7 +65,7 @@ fn heads_of<'c>(changes: &'c [Change], date: &str, since: DateTime<Utc>) -> BTre
         if over.contains(&change.key) {
             continue;
         }
-        // What was archived is in the long-term table as it was.
+        // An archived head is in the long-term table unchanged.
         let Some(last) = change.after.as_ref().or(change.before.as_ref()) else { continue };
         let known = found.entry(id_of(&change.key.1)).or_insert_with(|| Known {
             key: change.key.clone(),
@@ -72,7 +73,7 @@ fn heads_of<'c>(changes: &'c [Change], date: &str, since: DateTime<Utc>) -> BTre
             was: vec![last.clone()],
         });
         if change.at < since {
-            // That is what it was when the time began.
+            // The head at the beginning of that time.
             known.was.push(last.clone());
             over.insert(&change.key);
             continue;
@@ -177,7 +178,7 @@ mod tests {
             (vec![made.clone()], Some(true)),
             (vec![made.clone(), claims(9)], Some(true)),
             (vec![made.clone(), claims(11)], Some(false)),
-            // It is archived before, and meanwhile.
+            // The payment is archived before, and meanwhile.
             (vec![made.clone(), claims(8), leaves(9)], Some(true)),
             (vec![made.clone(), claims(8), leaves(11)], Some(true)),
             (vec![change(11, None, Some(scheduled.clone()))], Some(false)),

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::plans::outages::Outage;
 use crate::world::alarms::RaisedAlarms;
 
-/// Returns what is wrong with the alarms of a month whose outages began at these times.
+/// Returns the violations of the alarms of a month whose outages began at these times.
 pub(crate) fn wrong_alarms(outages: &BTreeMap<Outage, DateTime<Utc>>, alarms: &RaisedAlarms) -> Vec<String> {
     let (mut wrong, mut own) = (Vec::new(), BTreeSet::new());
     for (outage, began) in outages {

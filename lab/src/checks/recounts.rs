@@ -1,4 +1,4 @@
-//! What a recount says: a date has drifted only if its counters are wrong.
+//! Outcomes of recounts: a date has drifted only if its counters are wrong.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_machine::layers::attributes::text;
@@ -10,7 +10,7 @@ use crate::laws::counters::{self, Numbers};
 use crate::world::bank::Bank;
 use crate::world::lag;
 
-/// How long a date must have stood still before a recount, so that its indexes show it as it is.
+/// The time without changes after which the indexes show a date as it is.
 const STILL: TimeDelta = TimeDelta::minutes(1);
 
 /// Checks the outcome of a recount that began at `began`. A date that moves, or did so shortly before, is not judged: the

@@ -1,4 +1,4 @@
-//! What the bank's own amendments make of payments, by the changes of their heads.
+//! Amendments by the bank itself, judged by the changes of heads.
 
 use chrono::TimeDelta;
 use payments_machine::layers::attributes::{number, text};
@@ -8,7 +8,7 @@ use crate::facts::closed_dates::{REDATE, opens_after};
 use crate::facts::heads::{due_of, id_of, is_of_head};
 use crate::world::bank::Bank;
 
-/// How long a run takes at most.
+/// The longest time of a run.
 const LONGEST_RUN: TimeDelta = TimeDelta::minutes(15);
 
 /// Notes the amendments by the bank that came into force, and which amendments left a payment where the bank had moved it.
@@ -35,7 +35,7 @@ pub(crate) fn learn(bank: &Bank) {
             continue;
         }
         let (due_at, Some(content)) = (due_of(after).1, intent.in_force(id, previous)) else { continue };
-        // It was judged when it changed, or before, in the same run.
+        // The run judged the payment when it changed, or before.
         let due = content.due().filter(|_| content.currency == "GBP");
         let should = [LONGEST_RUN, TimeDelta::zero()]
             .map(|before| due.and_then(|due| opens_after(due, change.at - before, &bank.tz)));

@@ -11,7 +11,7 @@ use crate::facts::heads::{id_of, transfer};
 use crate::facts::results::failed;
 use crate::world::bank::Bank;
 
-/// Lets the service reverse all of them.
+/// The service reverses all of them.
 pub(crate) fn reverse(bank: &Bank) -> Result<()> {
     let places = bank.state().intents.len();
     for place in 0..places {

@@ -1,4 +1,4 @@
-//! The story of a payment: what its client was told, each change of its head, and each request, in their order.
+//! The story of a payment: the answers to its client, each change of its head, and each request, in their order.
 
 use chrono::{DateTime, Utc};
 use payments_machine::layers::attributes::{number, text};

@@ -1,12 +1,12 @@
 //! The dates on which banks in England are closed, as a client knows them.
 //!
-//! They are weekends, and the holidays of the months that are played.
+//! Weekends, and the holidays of the months that are played.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, SecondsFormat, Utc, Weekday};
 
 use crate::facts::zone::Zone;
 
-/// Who moves payments off closed dates for the bank, as heads and details name it.
+/// The actor that moves payments off closed dates for the bank, in heads and details.
 pub(crate) const REDATE: &str = "b:redate";
 
 /// Easter 2026.
@@ -37,7 +37,7 @@ mod tests {
         assert_eq!(after("2026-04-03T10:00:00Z", london), tuesday);
         assert_eq!(after("2026-04-06T22:59:59Z", london), tuesday);
         assert_eq!(after("2026-04-06T23:00:00Z", london), None);
-        // What was not swept goes to today, if it is open.
+        // A payment that was not swept moves to today, if today is open.
         for (now, want) in
             [("2026-04-06T23:05:00Z", "2026-04-06T23:00:00Z"), ("2026-04-11T09:00:00Z", "2026-04-12T23:00:00Z")]
         {

@@ -12,7 +12,7 @@ pub use payments_machine::layers::attributes::is_of_head;
 /// The name of the hot table.
 pub(crate) const HOT: &str = "payments";
 
-/// What is in both tables.
+/// The items of both tables.
 #[derive(Debug, Default)]
 pub struct Tables {
     /// The items of the hot table.
@@ -57,7 +57,7 @@ pub fn transfer(head: &Value) -> Value {
     })
 }
 
-/// When a head last changed, by its trail.
+/// The time of a head's last change, by its trail.
 pub(crate) fn last_change(head: &Value) -> Option<DateTime<Utc>> {
     text(&trail(head).last()?["M"], "at").parse().ok()
 }

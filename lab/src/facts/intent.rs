@@ -1,4 +1,4 @@
-//! Intents: what clients want, and what they were told.
+//! Intents: the wishes of clients, and the answers that they got.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::facts::zone::Zone;
 /// The fewest bytes of a payment's data.
 const LEAST_DATA: usize = 50;
 
-/// What a client wants, and what it was told.
+/// The wish of a client, and the answers that it got.
 #[derive(Debug, Clone)]
 pub struct Intent {
     /// The account.
@@ -24,7 +24,8 @@ pub struct Intent {
     pub key: String,
     /// The amount, which no other intent has.
     pub amount: u64,
-    /// When the payment is to be made, as the client writes it: a date, or an instant in whole seconds of UTC.
+    /// The date of the payment, as the client writes it: a date, or an instant in whole seconds of
+    /// UTC.
     pub scheduled_for: String,
     /// The account that is paid.
     pub payee: String,
@@ -44,13 +45,13 @@ pub struct Intent {
     pub cancelled: bool,
     /// Whether the transaction service contradicts itself, so that either settlement is right.
     pub contested: bool,
-    /// What clients want to change, in the order in which they asked for it first.
+    /// The amendments that clients want, in the order in which they first asked for them.
     pub amendments: Vec<Amendment>,
     /// The names of amendments whose details a restore lost.
     pub lost_details: Vec<String>,
-    /// When the payment was to be made at first, if that was amended.
+    /// The first date of the payment, if an amendment changed it.
     first_for: Option<String>,
-    /// When it is due instead, if the bank moved it.
+    /// The due time to which the bank moved the payment.
     moved_to: Option<String>,
 }
 
@@ -61,7 +62,7 @@ pub struct Amendment {
     pub key: String,
     /// The version of the payment that its client has seen.
     pub seen: u64,
-    /// What the payment becomes.
+    /// The content after the amendment.
     pub wanted: Box<Intent>,
     /// Whether a client was told that it is done.
     pub accepted: bool,
@@ -129,7 +130,7 @@ impl Intent {
         Self { payee, currency, reference, data, zone: Some(zone), ..self }
     }
 
-    /// Returns what this payment becomes if it is to be made at another time. What else changes is for the caller.
+    /// Returns this payment at another time. The caller makes all other changes.
     #[must_use]
     pub fn made_for(&self, scheduled_for: String) -> Self {
         let first_for = self.first_for.clone().unwrap_or_else(|| self.scheduled_for.clone());
@@ -153,8 +154,8 @@ impl Intent {
         is_it.then_some(*amendment.wanted)
     }
 
-    /// Returns the amendment by which the bank lets this content be due at another instant, after the version that is `seen` and the
-    /// details of the name `before`.
+    /// Returns the amendment by which the bank makes this content due at another instant, after the
+    /// version that is `seen` and the details of the name `before`.
     #[must_use]
     pub fn redated(&self, (seen, before): (u64, &str), due_at: String) -> Amendment {
         let wanted = Self { moved_to: Some(due_at), ..self.made_for(self.scheduled_for.clone()) };

@@ -1,4 +1,4 @@
-//! What must be true of amendments: each is a step of its own, and has details for good.
+//! The law of amendments: each is a step of its own, and has details for good.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ const CHANGING: [&str; 10] = [
 /// The fields of the API among them. A head does not say whether the others changed.
 const FIELDS: [&str; 5] = ["payeeAccountId", "amountMinor", "currency", "scheduledFor", "reference"];
 
-/// How many amendments a payment had, by the name of the last one.
+/// The number of a payment's amendments, by the name of the last one.
 pub(crate) fn count(name: &str) -> u64 {
     name.split_once('#').and_then(|(version, _)| version.parse::<u64>().ok()).map_or(0, |version| version - 1)
 }

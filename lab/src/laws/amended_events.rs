@@ -1,4 +1,4 @@
-//! What must be true of the events of amendments: one for each, with what it changed, and later events say the same.
+//! The law of the events of amendments: one for each, with its changes, and later events say the same.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::facts::intent::Intent;
 
-/// Checks events in the order of the log. Returns what is wrong.
+/// Checks events in the order of the log. Returns the violations.
 pub(crate) fn check(events: &[Value], intents: &[Intent]) -> Vec<String> {
     let mut owners = BTreeMap::new();
     for intent in intents {
@@ -75,7 +75,7 @@ fn tells_amendment(event: &Value, contents: Option<(&Intent, &Intent)>) -> bool 
         && event["previous"] == previous(event, before, &differences)
 }
 
-/// What the changed fields of the head were: all but the data.
+/// The former values of the changed fields of the head: all but the data.
 fn previous(event: &Value, before: &Intent, changed: &[&str]) -> Value {
     let mut previous = Map::new();
     for field in changed {

@@ -21,7 +21,7 @@ pub fn as_in_history(hot: &Value) -> Value {
 }
 
 /// Checks that a head in both tables is the same, or pending in the hot table while the long-term table has its settlement, and
-/// that a settled one is in both. Returns what is wrong.
+/// that a settled one is in both. Returns the violation, if there is one.
 pub(super) fn check_both(hot: &Value, history: Option<&Value>) -> Option<String> {
     let Some(history) = history else {
         return is_settled(text(hot, "status")).then(|| format!("is settled, and not in the long-term table: {hot}"));

@@ -8,12 +8,12 @@ use payments_machine::layers::{Answer, Layer, Next};
 use crate::laws::conditions::check_write;
 use crate::laws::one_content::check_batch;
 
-/// What calls were that no call may be. Clones share it.
+/// The violations of laws on calls. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Complaints(Arc<Mutex<Vec<String>>>);
 
 impl Complaints {
-    /// Adds what is wrong.
+    /// Adds a violation.
     pub fn add(&self, wrong: impl IntoIterator<Item = String>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(wrong);
     }

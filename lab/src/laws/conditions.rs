@@ -6,7 +6,7 @@ use crate::facts::heads::is_of_head;
 use payments_machine::layers::attributes::text;
 
 /// Checks a write to a head: the condition of a transition repeats status, version and due key, and that of an amendment the due key. That
-/// it forgets the due key shows nowhere else, because a payment that gets another one gets another version, too. Returns what is wrong.
+/// it forgets the due key shows nowhere else, because a payment that gets another one gets another version, too. Returns the violation, if there is one.
 #[must_use]
 pub fn check_write(operation: &str, input: &Value) -> Option<String> {
     let values = &input["ExpressionAttributeValues"];

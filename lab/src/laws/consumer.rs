@@ -1,4 +1,4 @@
-//! What a consumer of the event log knows: the last event of each payment. The tables must hold the same at the end.
+//! The knowledge of a consumer of the event log: the last event of each payment. The tables must agree at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use crate::facts::heads::last_change;
 use crate::facts::heads::{Tables, due_of, id_of};
 use crate::time::CLOCKS_AGREE;
 
-/// What the consumer knows.
+/// The knowledge of a consumer.
 #[derive(Debug, Default)]
 pub struct Consumer {
-    /// Where it reads on; at first from the beginning.
+    /// The place of its next read; `None` is the beginning.
     pub(crate) cursor: Option<String>,
     /// All events so far.
     pub(crate) seen: Vec<Value>,
-    /// What it saw before it had to begin anew.
+    /// The events before it had to begin anew.
     pub(crate) before: Vec<Value>,
     /// Their ids.
     ids: BTreeSet<String>,
@@ -26,13 +26,13 @@ pub struct Consumer {
     last: BTreeMap<String, Value>,
     /// The payments with an irregular change: an operator changed them by hand.
     irregular: BTreeSet<String>,
-    /// How many gaps the log marks.
+    /// The number of gaps that the log marks.
     gaps: usize,
     /// Until when changes may be missing, by the last gap.
     missing_until: Option<DateTime<Utc>>,
-    /// How often versions of a payment were missing.
+    /// The number of missing versions, by payment.
     jumps: BTreeMap<String, usize>,
-    /// How many restores the log tells.
+    /// The number of restores that the log tells.
     pub(crate) restores: usize,
     /// Whether events may be missing before a gap says so.
     pub(crate) may_lack: bool,
@@ -45,7 +45,7 @@ impl Consumer {
         Self { cursor: Some(cursor.to_owned()), before, may_lack: self.may_lack, ..Self::default() }
     }
 
-    /// Takes a page as `GET /events` returns it. Returns what is wrong with it.
+    /// Takes a page as `GET /events` returns it. Returns its violations.
     pub fn take(&mut self, page: Value) -> Vec<String> {
         self.cursor = page["nextCursor"].as_str().map(str::to_owned);
         let events = page["events"].as_array().cloned().unwrap_or_default();
@@ -96,8 +96,9 @@ impl Consumer {
         problem
     }
 
-    /// Returns where the last events differ from the heads of both tables. What somebody changed `by_hand` can be irregular, have
-    /// other content, or be gone. After a gap, events may be missing.
+    /// Returns where the last events differ from the heads of both tables. A payment that somebody
+    /// changed `by_hand` can be irregular, have other content, or be gone. After a gap, events may
+    /// be missing.
     #[must_use]
     pub fn differences(&self, tables: &Tables, by_hand: bool) -> Vec<String> {
         let heads = tables.heads();

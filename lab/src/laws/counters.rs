@@ -1,4 +1,4 @@
-//! Counters: what they show, and what they would show if they followed from the heads of both tables.
+//! Counters: the numbers that they show, and those that follow from the heads of both tables.
 
 use std::collections::BTreeMap;
 

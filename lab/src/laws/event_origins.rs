@@ -1,4 +1,4 @@
-//! Where events come from: each says which change of its payment it is, from which status to which, and when.
+//! The origin of events: each names the change of its payment, with both statuses and the time.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::facts::heads::{id_of, is_of_head};
 use crate::laws::told_times::told_at;
 
-/// Checks the events of versions, but those by which a restore says what there is. Returns what is wrong.
+/// Checks the events of versions, but those by which a restore says what there is. Returns the violations.
 pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
     let mut made: BTreeMap<(&str, u64), Vec<Origin<'_>>> = BTreeMap::new();
     for change in changes.iter().filter(|change| is_of_head(&change.key.0)) {
@@ -32,7 +32,7 @@ pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
     wrong.map(|event| format!("no change of the payment is the event {event}")).collect()
 }
 
-/// What an event says of its change.
+/// The change that an event names.
 struct Origin<'c> {
     from: Option<&'c str>,
     to: &'c str,

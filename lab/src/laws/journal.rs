@@ -1,4 +1,4 @@
-//! What must be true of the journal: files without overlap, which hold the log's events in their order.
+//! The law of the journal: files without overlap, which hold the log's events in their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,7 +42,8 @@ fn place_of(path: &Path) -> Result<LogPosition> {
     Ok(format!("{}.{number}.0", epoch.as_ref()).parse()?)
 }
 
-/// Compares the journal with the events that a reader of the log has seen. It may also have what was lost with the log. Returns what is wrong.
+/// Compares the journal with the events that a reader of the log has seen. It may also have events
+/// that were lost with the log. Returns the violation, if there is one.
 pub(crate) async fn check(
     files: &Arc<dyn ObjectStore>,
     seen: &[Value],
@@ -60,8 +61,8 @@ pub(crate) async fn check(
     }
 }
 
-/// Returns the events of `theirs` that the log still has. What is wrong with the others is an error: only those of the epoch that was lost, or of
-/// earlier ones, may be missing in the log, and they are what its reader saw `before` it lost them.
+/// Returns the events of `theirs` that the log still has. Other events are an error, unless they
+/// are of the epoch that was lost, or of earlier ones, and its reader saw them `before` the loss.
 pub(crate) fn known(
     theirs: Vec<Value>,
     log: &[Value],

@@ -12,7 +12,7 @@ use payments_machine::layers::attributes::{number, text};
 const LEGAL: [(&str, &str); 4] =
     [("SCHEDULED", "PENDING"), ("SCHEDULED", "CANCELLED"), ("PENDING", "PROCESSED"), ("PENDING", "FAILED")];
 
-/// Checks a change of a head: it begins, takes a step, or leaves the hot table. Returns what is wrong.
+/// Checks a change of a head: it begins, takes a step, or leaves the hot table. Returns the violation, if there is one.
 #[must_use]
 pub fn check_change(before: Option<&Value>, after: Option<&Value>) -> Option<String> {
     match (before, after) {

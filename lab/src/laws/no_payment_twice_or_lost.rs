@@ -1,4 +1,4 @@
-//! No payment twice, and none lost: each is there once, as its client wants it, and what a client was told stays true.
+//! No payment twice or lost: each exists once, as its client wants it, and the answers to clients stay true.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::laws::amended;
 use crate::laws::both_tables::check_both;
 use payments_machine::layers::attributes::{Key, number, text};
 
-/// Checks that no payment is there twice or lost, and none that nobody asked for, and that what clients were told stays
-/// true. Returns what is wrong.
+/// Checks that each payment that a client asked for exists once, that no other exists, and that the
+/// answers to clients stay true. Returns the violations.
 #[must_use]
 pub fn check_heads(tables: &Tables, intents: &[Intent]) -> Vec<String> {
     let mut found = Vec::new();

@@ -8,7 +8,7 @@ use crate::facts::heads::{id_of, is_settled};
 use crate::facts::intent::Intent;
 use payments_machine::layers::attributes::{Key, number, text};
 
-/// Checks that a request is that of an intent, and that the payment was not cancelled. Returns what is wrong.
+/// Checks that a request is that of an intent, and that the payment was not cancelled. Returns the violation, if there is one.
 #[must_use]
 pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
     if *request != intent.request(request) {
@@ -17,8 +17,8 @@ pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
     intent.cancelled.then(|| "was cancelled and sent".to_owned())
 }
 
-/// When each payment was pending at each dispatch attempt for the first time, and when it ceased to be, on any scale that
-/// goes up.
+/// The first time at which each payment was pending at each dispatch attempt, and the end of that,
+/// on any rising scale.
 #[derive(Debug)]
 pub struct Pending<When> {
     since: BTreeMap<(String, u64), When>,
@@ -56,7 +56,7 @@ impl<When: Ord> Pending<When> {
         self.amendments.get(id).into_iter().flatten().filter_map(move |name| intent.in_force(id, name))
     }
 
-    /// Checks that a request's payment was pending at its attempt before it was sent. Returns what is wrong.
+    /// Checks that a request's payment was pending at its attempt before it was sent. Returns the violation, if there is one.
     #[must_use]
     pub fn check(&self, request: &Value, sent: &When) -> Option<String> {
         let (id, attempt) = (request["paymentId"].as_str()?, request["dispatchAttempt"].as_u64()?);
@@ -65,7 +65,7 @@ impl<When: Ord> Pending<When> {
     }
 }
 
-/// A batch has each dispatch attempt of a payment once. Returns what is there again.
+/// A batch has each dispatch attempt of a payment once. Returns the repetitions.
 pub(crate) fn check_batch(operation: &str, input: &Value) -> Option<String> {
     let entries = input["Entries"].as_array().filter(|_| operation == "SendMessageBatch")?;
     let mut seen = BTreeSet::new();

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::facts::heads::is_settled;
 use payments_machine::layers::attributes::text;
 
-/// Checks that a head is settled or cancelled for good. Returns what is wrong.
+/// Checks that a head is settled or cancelled for good. Returns the violation, if there is one.
 #[must_use]
 pub fn check_over(head: &Value) -> Option<String> {
     let status = text(head, "status");
@@ -14,7 +14,7 @@ pub fn check_over(head: &Value) -> Option<String> {
 }
 
 /// Checks that a head is settled, if at all, as the transaction service said: with the transaction's id, or the code and the reason.
-/// Returns what is wrong.
+/// Returns the violation, if there is one.
 #[must_use]
 pub fn check_settlement(head: &Value, said: &Settlement, is_contested: bool) -> Option<String> {
     let is = ["status", "transactionId", "failureCode", "failureReason"].map(|name| text(head, name));

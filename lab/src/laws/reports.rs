@@ -1,4 +1,4 @@
-//! What must be true of the reports: each settled payment is in one, once, as its head has it, and summaries add up.
+//! The law of the reports: each settled payment is in one, once, as its head has it, and summaries add up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub async fn published(files: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, 
     Ok(published)
 }
 
-/// Checks the published reports against the heads of both tables. Returns what is wrong.
+/// Checks the published reports against the heads of both tables. Returns the violations.
 pub(crate) fn check(published: &BTreeMap<String, Published>, heads: &BTreeMap<&Key, &Value>) -> Vec<String> {
     let mut found = Vec::new();
     let mut rows: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();

@@ -7,24 +7,26 @@ use crate::facts::heads::{is_settled, last_change};
 use crate::time::CLOCKS_AGREE;
 use payments_machine::layers::attributes::{number, text};
 
-/// How long before its write a function has looked at its clock at most.
+/// The longest time from a function's look at its clock to its write.
 const LONGEST_WRITE: TimeDelta = TimeDelta::minutes(2);
 
-/// When a head got its version, as it says. The clocks of an amendment and of the change before it differ, so neither time need be the later one.
+/// The time at which a head got its version, by its own word. The clocks of an amendment and of the
+/// change before it differ, so neither time need be the later one.
 pub(crate) fn told_at(head: &Value) -> Option<DateTime<Utc>> {
     let amended = text(&head["amended"]["M"], "at").parse().ok();
     amended.filter(|_| text(head, "status") == "SCHEDULED").or_else(|| last_change(head))
 }
 
-/// A new version says when it was made. A head that begins has the time of its details, which a create that failed may have left long ago. A
-/// settlement was made when the long-term table had it, which is looked at there.
+/// A new version has the time of its change. A new head has the time of its details, which a failed
+/// create may have left long ago. A settlement has the time of its put into the long-term table,
+/// which is checked there.
 pub(crate) fn check_time(before: &Value, after: &Value, at: DateTime<Utc>) -> Option<String> {
     let is_copy = is_settled(text(after, "status"));
     let is_new = number(before, "version") < number(after, "version") && !is_copy;
     if is_new { check_told(after, at) } else { None }
 }
 
-/// What is written at an instant says that it was made then.
+/// A head that is written at an instant says that instant.
 pub(crate) fn check_told(head: &Value, at: DateTime<Utc>) -> Option<String> {
     let told = told_at(head);
     let is_now = told.is_some_and(|told| at - LONGEST_WRITE <= told && told <= at + CLOCKS_AGREE);

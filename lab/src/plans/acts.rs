@@ -1,45 +1,45 @@
-//! What clients do with amendments: each act is counted, and over many months none of them may be missing.
+//! The acts of clients with amendments: each act is counted, and many months must have them all.
 
 use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What a client does with an amendment.
+/// An act of a client with an amendment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Act {
-    /// It changes something else than the date.
+    /// Changes another field than the date.
     SameDate,
-    /// It makes the payment due earlier.
+    /// Makes the payment due earlier.
     Earlier,
-    /// It makes the payment due later.
+    /// Makes the payment due later.
     Later,
-    /// It makes the payment due today.
+    /// Makes the payment due today.
     ToToday,
-    /// It makes the payment due as at first.
+    /// Makes the payment due as at first.
     BackToFirst,
-    /// It amends what was amended before.
+    /// Amends an amended payment.
     Again,
     /// Two clients amend the same version at once.
     AtOnce,
-    /// It amends while the sweep claims.
+    /// Amends while the sweep claims.
     WhileClaimed,
-    /// It amends while another client cancels.
+    /// Amends while another client cancels.
     WhileCancelled,
-    /// It amends while another client repeats the create.
+    /// Amends while another client repeats the create.
     WhileCreated,
-    /// It sends the same amendment again after days.
+    /// Sends the same amendment again after days.
     RepeatedLate,
-    /// It names a version that the payment no longer has, and is told so.
+    /// Names a version that the payment no longer has, and is told so.
     Stale,
-    /// It amends what is no longer scheduled, and is told so.
+    /// Amends a payment that is no longer scheduled, and is told so.
     TooLate,
-    /// It uses an amendment's idempotency key again for another amendment, and is told so.
+    /// Uses an amendment's idempotency key again for another amendment, and is told so.
     KeyReused,
 }
 
-/// How often clients did what.
+/// The counts of acts.
 pub type AmendmentCounts = BTreeMap<Act, u64>;
 
 impl Act {

@@ -1,4 +1,4 @@
-//! What does not work at the moment: outages break it, and actions of docs/alarms.md mend it.
+//! The parts that do not work at the moment: outages break them, and actions of docs/alarms.md mend them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) enum Part {
     Writes,
 }
 
-/// What is broken, and by which outage. Clones share it.
+/// The broken parts, each with its outage. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Broken(Arc<Mutex<BTreeMap<Part, Outage>>>);
 
@@ -36,7 +36,7 @@ impl Broken {
         self.parts().contains_key(&part)
     }
 
-    /// Lets an outage break a part.
+    /// Breaks a part by an outage.
     pub(crate) fn break_part(&self, part: Part, outage: Outage) {
         self.parts().insert(part, outage);
     }

@@ -20,7 +20,7 @@ pub enum FaultKind {
     Unprocessed,
     /// DynamoDB answers with an error of its own.
     ServerError,
-    /// A write or transaction meets another transaction on its item.
+    /// A write or transaction conflicts with another transaction on its item.
     Conflict,
     /// A call never arrives.
     RequestLost,
@@ -38,7 +38,7 @@ pub enum FaultKind {
     RecordsRepeated,
     /// A mapping forgets what it has read, and begins anew.
     PollerRestarted,
-    /// A stream shard ends, and its child goes on.
+    /// A stream shard ends, and its child begins.
     ShardRolled,
     /// A message is handled, and delivered again.
     MessageRepeated,
@@ -102,7 +102,7 @@ impl FaultKind {
     }
 }
 
-/// How often each kind of fault was injected.
+/// The number of injected faults of each kind.
 pub type FaultCounts = BTreeMap<FaultKind, u64>;
 
 /// The faults of a month. Clones share the switch and the counts.

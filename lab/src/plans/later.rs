@@ -1,6 +1,7 @@
 //! Attributes of a later version, which all new heads and details have here, and which every copy must have.
 //!
-//! No function knows them. The network adds them to each item that creates a head or details; what is copied from another item must bring them.
+//! The functions do not know them. The network adds them to each item that creates a head or
+//! details. A copy of an item must have them.
 
 use payments_machine::layers::attributes::{Key, text};
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ pub(crate) const RESTORE: &str = "restore";
 /// The attributes: a text, a map and bytes.
 const NAMES: [&str; 3] = ["laterText", "laterMap", "laterBytes"];
 
-/// What the attributes of a payment's items are.
+/// The value of an attribute of a payment's items.
 fn value(name: &str, id: &str) -> Value {
     let mark = id.get(..4).unwrap_or(id);
     match name {
@@ -28,8 +29,9 @@ fn payment_of<'k>(pk: &'k str, sk: &'k str) -> Option<&'k str> {
     pk.strip_prefix("PAY#").or_else(|| is_of_head(pk).then(|| id_of(sk)))
 }
 
-/// Adds the attributes to an item that is put, if it creates a head or details. What the bank's own amendments write, the archive and a settlement are
-/// copies. A restore also builds settled heads from the log, which has no such attributes. Returns whether it did.
+/// Adds the attributes to an item that is put, if it creates a head or details. Amendments by the
+/// bank, archived heads and settlements are copies. A restore also builds settled heads from the
+/// log, which has no such attributes. Returns whether it added them.
 pub(crate) fn add(function: &str, input: &mut Value) -> bool {
     let is_new = input["ConditionExpression"] == "attribute_not_exists(pk)";
     let item = &input["Item"];
@@ -41,7 +43,7 @@ pub(crate) fn add(function: &str, input: &mut Value) -> bool {
     true
 }
 
-/// Checks that all heads and details have the attributes. Returns what is wrong.
+/// Checks that all heads and details have the attributes. Returns the violations.
 pub(crate) fn check(tables: &Tables) -> Vec<String> {
     let wrong = |((pk, sk), item): (&Key, &Value)| {
         let id = payment_of(pk, sk)?;

@@ -1,15 +1,15 @@
-//! The planned outages of a month: what breaks on its second day, and which alarms must tell.
+//! The planned outages of a month: the parts that break on its second day, and their alarms.
 
 use chrono::TimeDelta;
 use clap::ValueEnum;
 
-/// When the first outage begins, after the beginning of the month: on the second day, in the middle of it.
+/// The beginning of the first outage, in the middle of the month's second day.
 const BEGINS_AFTER: TimeDelta = TimeDelta::hours(24 + 9);
 
-/// How long after the one before another outage begins.
+/// The time from one outage to the next.
 const APART: TimeDelta = TimeDelta::hours(3);
 
-/// How long an operator takes from an alarm to the first action.
+/// The time from an alarm to the operator's first action.
 const OPERATOR_COMES_AFTER: TimeDelta = TimeDelta::minutes(20);
 
 /// An outage. It lasts until an operator's actions end it.
@@ -55,7 +55,7 @@ pub enum Outage {
     PendingDamaged,
     /// The head of a settled payment is damaged by hand.
     SettledDamaged,
-    /// A head's amount is damaged by hand, so no counter can follow it.
+    /// A head's amount is damaged by hand, so no counter can count it.
     AmountDamaged,
     /// A head disagrees with its details.
     Disagreement,
@@ -66,7 +66,7 @@ pub enum Outage {
 pub(crate) struct Expected {
     /// The alarms that must go off, each within this time of the outage's beginning. The first leads to the cause.
     pub(crate) must: Vec<(&'static str, TimeDelta)>,
-    /// The alarms that may go off beside them: what follows from the outage, or from its end.
+    /// The alarms that may go off beside them: consequences of the outage, or of its end.
     pub(crate) may: Vec<&'static str>,
 }
 
@@ -108,7 +108,7 @@ impl Outage {
         outages.iter().copied().zip(begins)
     }
 
-    /// How long after an alarm the operator comes.
+    /// The time from an alarm to the operator's first action.
     pub(crate) fn operator_comes_after(outages: &[Self]) -> TimeDelta {
         if outages.contains(&Self::RecordsTrimmed) { TimeDelta::hours(30) } else { OPERATOR_COMES_AFTER }
     }
@@ -118,8 +118,9 @@ impl Outage {
         self.expected().must.first().is_some_and(|(first, _)| *first == alarm)
     }
 
-    /// Returns the alarms of the outage. The times are those of docs/alarms.md: an alarm's own periods, and before them what
-    /// it takes until a function meets the outage. A payment or a run that meets it comes within hours.
+    /// Returns the alarms of the outage. The times are those of docs/alarms.md: an alarm's own
+    /// periods, after the time until a function is affected. A payment or a run is affected within
+    /// hours.
     pub(crate) fn expected(self) -> Expected {
         let (minutes, hours) = (TimeDelta::minutes, TimeDelta::hours);
         // A quarter of an hour (at most three quarters).
@@ -135,7 +136,8 @@ impl Outage {
                     ("DispatchStopped", stopped),
                     ("CountingStopped", stopped),
                     ("CountsDrifted", hours(48)),
-                    // Where little happens, drift is the only sign: its repair, and then the next change, bring the mark.
+                    // With few changes, drift is the only sign: its repair, and then the next
+                    // change, bring the mark.
                     ("EventsMissing", hours(120)),
                 ],
                 &["CountsBehind", "DispatchBehind"],

@@ -48,7 +48,7 @@ impl Switches {
         self.log_lost.load(Ordering::Relaxed)
     }
 
-    /// Lets everything run again. A restore that is under way comes to its end.
+    /// Switches everything on again. A restore that is under way ends normally.
     pub(crate) fn release(&self) {
         let Self { paused, stalled, failing, cut_off, .. } = self;
         let all = [paused, stalled, failing, cut_off];

@@ -23,7 +23,7 @@ use crate::workloads::clients::{TRIES, ask, asked, cancel, claimed_at, create, i
 use crate::workloads::readers::get;
 use crate::world::bank::Bank;
 
-/// How many of a thousand payments their client amends.
+/// The number of payments, of a thousand, that their client amends.
 const PER_THOUSAND: u16 = 450;
 
 /// The most amendments of a payment.
@@ -53,12 +53,12 @@ pub(crate) fn by_mistake(bank: &Bank, head: &Value) -> Option<Request> {
 struct Client<'b> {
     bank: &'b Arc<Bank>,
     place: usize,
-    /// When payments must be due at last.
+    /// The latest due time of payments.
     end: DateTime<Utc>,
     random: Rng,
 }
 
-/// Lets the client of a payment amend it, perhaps.
+/// Starts the client of a payment, which perhaps amends it.
 pub(crate) fn start(bank: Arc<Bank>, place: usize, end: DateTime<Utc>) {
     spawn_local(run(bank, place, end));
 }

@@ -18,25 +18,28 @@ use crate::time::CLOCKS_AGREE;
 use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
-/// How often a client sends a request until it gives up, with waits of 1, 2, 4, … seconds, at most ten minutes each.
+/// The most tries of a client's request, with waits of 1, 2, 4, … seconds, at most ten minutes
+/// each.
 pub(crate) const TRIES: u32 = 16;
 
 /// The longest wait.
 const LONGEST_WAIT: TimeDelta = TimeDelta::minutes(10);
 
-/// How many accounts there are.
+/// The number of accounts.
 pub(crate) const ACCOUNTS: usize = 12;
 
 /// The entries of a batch.
 const BATCH: usize = 10;
 
-/// How long an invocation may take before API Gateway gives up.
+/// The longest invocation for which API Gateway waits.
 const TIMEOUT: TimeDelta = TimeDelta::seconds(28);
 
-/// What begins once a payment is created, at its place among the intents. Payments are due before that instant.
+/// The work that begins once a payment is created, at its place among the intents. Payments are due
+/// before that instant.
 pub(crate) type Then = fn(Arc<Bank>, usize, DateTime<Utc>);
 
-/// Lets clients ask for `payments` a day, until `end`, and `then` for something else. A payment is due before the end.
+/// Asks for `payments` a day, as clients, until `end`, and `then` for something else. A payment is
+/// due before the end.
 pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>, then: Then) {
     let mut random = bank.seed.source("clients");
     while bank.time.now() < end {

@@ -1,4 +1,4 @@
-//! What AWS removes by itself: items that have expired, days late, and stream records after a day.
+//! AWS's own removals: items that have expired, days late, and stream records after a day.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::plans::faults::FaultKind;
 use crate::time::pause;
 use crate::world::bank::Bank;
 
-/// How often records are trimmed.
+/// The time from one trim of records to the next.
 const TRIMS: TimeDelta = TimeDelta::hours(1);
 
 /// After how many trims expired items are looked for: that reads the whole hot table.
 const LOOKS: u32 = 12;
 
-/// How long a stream keeps its records.
+/// The time for which a stream keeps its records.
 const KEPT: TimeDelta = TimeDelta::hours(24);
 
-/// How much later than it expires an item is removed at most. DynamoDB says "within a few days".
+/// The longest time from an item's expiry to its removal. DynamoDB says "within a few days".
 const LONGEST: TimeDelta = TimeDelta::days(4);
 
 /// Removes what has expired.

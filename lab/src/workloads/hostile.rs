@@ -13,7 +13,7 @@ use crate::time::pause;
 use crate::workloads::clients::asked;
 use crate::world::bank::Bank;
 
-/// Lets hostile clients send until `end`.
+/// Sends hostile requests until `end`.
 pub(crate) async fn run(bank: Arc<Bank>, end: DateTime<Utc>) {
     let mut random = bank.seed.source("hostile");
     while bank.time.now() < end {
@@ -70,7 +70,7 @@ fn hostile(random: &mut Rng) -> Request {
     }
 }
 
-/// An amendment with an `If-Match` that is no entity tag of a payment, or without one.
+/// An amendment without `If-Match`, or with one that is not an entity tag of a payment.
 fn amendment(tag: Option<&str>) -> Request {
     let path = "/accounts/acc-1/payments/7a3f8f0e-52c4-5a51-8d0b-1be690c2f417";
     let request = Request::new(Method::PUT, path).header("Idempotency-Key", "hostile");

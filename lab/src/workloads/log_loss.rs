@@ -1,7 +1,8 @@
-//! The loss of the log's own table, beside the hot one: what it takes back, and how an operator brings the log back.
+//! The loss of the log's own table, beside the hot one: its extent, and how an operator brings the log back.
 //!
-//! The table is restored to an instant of its own, or it is gone and an empty one takes its place. Then cursors of what was lost lead nowhere,
-//! the numbers of the epoch that ended stay used, and the journal may know more than the log.
+//! The table is restored to an instant of its own, or an empty one takes its place. Then lost
+//! cursors are gone, the numbers of the epoch that ended stay used, and the journal may have more
+//! events than the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::plans::faults::FaultKind;
 use crate::world::bank::Bank;
 use crate::world::network::LOG;
 
-/// How the log's table is lost.
+/// A loss of the log's table.
 pub(crate) struct LogLoss {
     /// Its copy and the copy's instant, if it can be restored.
     copy: Option<(BTreeMap<Key, Value>, UtcSecond)>,
@@ -91,7 +92,7 @@ fn last_segment(items: &BTreeMap<Key, Value>) -> Option<Key> {
     items.keys().filter(|(pk, _)| is_epoch(pk)).max().cloned()
 }
 
-/// Lets the log's head be as it was before the last segment was appended.
+/// Sets the log's head back to before its last segment.
 fn count_one_less(items: &mut BTreeMap<Key, Value>) {
     let head = ("LOG#HEAD".to_owned(), "HEAD".to_owned());
     if let Some(head) = items.get_mut(&head)

@@ -1,4 +1,4 @@
-//! The beginning of an outage: what it breaks.
+//! The beginning of each outage.
 
 use std::sync::Arc;
 
@@ -16,19 +16,20 @@ use crate::time::pause;
 use crate::workloads::{by_hand, clients};
 use crate::world::bank::{Bank, second_thoughts};
 
-/// How long the transaction service is away.
+/// The time for which the transaction service is away.
 const AWAY: TimeDelta = TimeDelta::days(2);
 
-/// How many results name payments that do not exist here.
+/// The number of results that name payments that do not exist here.
 const STRANGERS: u64 = 5;
 
-/// How often somebody reads a list while the API fails.
+/// The time between reads of a list while the API fails.
 const READS_EVERY: TimeDelta = TimeDelta::seconds(15);
 
-/// How many payments are due together while writes are throttled: the alarm is set for a bank of millions.
+/// The number of payments that are due together while writes are throttled: the alarm is set for a
+/// bank of millions.
 const DUE_TOGETHER: usize = 25;
 
-/// When these are due.
+/// The time until these payments are due.
 const DUE_IN: TimeDelta = TimeDelta::minutes(20);
 
 /// A payment that is damaged before it is claimed is due after the first and before the second.
@@ -117,7 +118,7 @@ async fn contradict(bank: &Bank) -> Result<()> {
     bank.send_result(&second_thoughts(&transfer(&head)))
 }
 
-/// Lets a client cancel a payment, and the transaction service process it all the same.
+/// Cancels a payment, as its client, which the transaction service processes all the same.
 async fn process_cancelled(bank: &Arc<Bank>) -> Result<()> {
     loop {
         // The one that is due last: it is not claimed meanwhile.

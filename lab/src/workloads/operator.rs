@@ -15,16 +15,17 @@ use crate::workloads::by_hand;
 use crate::workloads::runbook::Action;
 use crate::world::bank::Bank;
 
-/// How long the operator waits for an alarm to end before taking its actions again.
+/// The time after which the operator repeats the actions of an alarm that is still on.
 const AGAIN_AFTER: TimeDelta = TimeDelta::hours(6);
 
-/// How long the counters must have kept up before a repair, and how long it takes after the recount.
+/// The time for which the counters must have kept up before a repair, which comes as long after the
+/// recount.
 const BEFORE_A_REPAIR: TimeDelta = TimeDelta::minutes(25 * 60 + 5);
 
-/// How often a repair is tried: payments of a date may change between its recount and its repair.
+/// The most tries of a repair: payments of a date may change between its recount and its repair.
 const REPAIRS: usize = 20;
 
-/// Lets the operator work on an alarm until it is off.
+/// Starts the operator's work on an alarm, until it is off.
 pub(crate) fn call(bank: &Arc<Bank>, alarm: String, actions: Vec<Action>, comes_after: TimeDelta) {
     bank.state().busy += 1;
     let bank = Arc::clone(bank);
@@ -95,7 +96,8 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
             Ok(())
         }
         Action::AskTheService if alarm == "ResultsOfOtherTransfers" => reversed::reverse(bank),
-        // What they answer changes nothing here. No outage needs the other parameters or calendars, or loses a file.
+        // Their answers change nothing here. Outages need no other parameters or calendars, and
+        // lose no file.
         Action::AskTheService
         | Action::AskTheClient
         | Action::Raise(_)

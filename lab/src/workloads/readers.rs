@@ -18,10 +18,10 @@ use crate::workloads::clients::{ACCOUNTS, asked};
 use crate::world::bank::Bank;
 use crate::world::lag;
 
-/// How much longer than an index stands still a payment must have been due when it is, so that its list shows it there.
+/// The time, beyond an index's standstill, after which a list shows a payment at its due time.
 const STILL: TimeDelta = TimeDelta::minutes(1);
 
-/// Lets clients read until `end`.
+/// Reads, as clients, until `end`.
 pub(crate) async fn run(bank: Arc<Bank>, end: DateTime<Utc>) {
     let mut random = bank.seed.source("readers");
     while bank.time.now() < end {
@@ -189,7 +189,7 @@ pub(crate) async fn read_events(bank: &Arc<Bank>, limit: u16) {
             continue;
         }
         if let Some(oldest) = page["oldestCursor"].as_str() {
-            // What it knows may be of a log that is lost.
+            // The consumer's events may be of a log that is lost.
             let epoch = cursor.as_ref().and_then(|cursor| cursor.split('.').next()?.parse::<u64>().ok());
             if epoch > state.lost_epoch {
                 state.complaints.push(format!("the cursor {cursor:?} is gone, and the log was lost before it"));

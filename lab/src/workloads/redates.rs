@@ -28,7 +28,7 @@ const LEAST_DAYS: u32 = 9;
 /// In how many of a thousand months there is one.
 const PER_THOUSAND: u16 = 600;
 
-/// For how many days before the month's end no date is closed: what is moved is still settled.
+/// The days before the month's end without closed dates, so that moved payments are still settled.
 const LEFT_OPEN: u32 = 5;
 
 /// The most dates of one run.
@@ -37,7 +37,7 @@ const MOST_DATES: u64 = 34;
 /// From how many days before today on payments are moved by an operator who begins with the past: the sweep may have been paused then.
 const DAYS_BACK: u64 = 2;
 
-/// How often a run is tried, which fails or is killed now and then.
+/// The most tries of a run, which fails or is killed now and then.
 const TRIES: u32 = 60;
 
 /// Whether a month has a redate.

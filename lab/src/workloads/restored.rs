@@ -1,4 +1,4 @@
-//! What must be true after a restore: only what was not logged may be lost, and what has no details any more.
+//! The laws of a restore: only changes without a log entry or without details may be lost.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::workloads::log_loss::LogLoss;
 use crate::workloads::unsendable;
 use crate::world::bank::Bank;
 
-/// What is lost, and what is known of it.
+/// The loss of a restore.
 pub(crate) struct Loss {
     /// The instant to which the hot table is restored.
     pub(crate) to: UtcSecond,
@@ -26,12 +26,12 @@ pub(crate) struct Loss {
     pub(crate) logged: BTreeMap<String, u64>,
     /// The payments that were cancelled or amended by mistake, and the version that each had before.
     pub(crate) wrong: BTreeMap<String, u64>,
-    /// How the log was lost, if it was.
+    /// The loss of the log, if there was one.
     pub(crate) log: Option<LogLoss>,
 }
 
-/// Nothing is lost that the log knows, but what has no details any more. What is lost is noted, so that clients who were told of it are not
-/// taken at their word.
+/// The log's changes survive, except those without details. Losses are noted, so that clients'
+/// answers about them are not held against the bank.
 pub(crate) fn check(bank: &Bank, loss: &Loss) -> Result<()> {
     let Loss { history, before, logged, wrong, .. } = loss;
     let after = tables(bank)?;
@@ -50,7 +50,7 @@ pub(crate) fn check(bank: &Bank, loss: &Loss) -> Result<()> {
         if !is_left_out && is_logged && has_details(history.as_ref(), head, left) {
             bank.complain(format!("{id} has version {left} after a restore, and {version} in the log"));
         }
-        // It would be sent a second time, or although it was cancelled.
+        // The payment would be sent a second time, or although it was cancelled.
         let (was, is) = (text(head, "status"), after.get(key).map_or("", |head| text(head, "status")));
         if !is_left_out && logged.get(id) >= Some(&version) && was != "SCHEDULED" && is == "SCHEDULED" {
             bank.complain(format!("{id} is SCHEDULED after a restore, and {was} in the log"));

@@ -1,8 +1,9 @@
 //! Restores: in some months tables are lost, and an operator brings them back.
 //!
 //! The hot table is lost, sometimes with the long-term table or the log. The operator follows docs/restore.md.
-//! What the restored tables lack comes back from the log or the journal. Only changes that were not logged may be lost, and payments whose details are lost.
-//! Sometimes the reason for the restore is a client that cancelled and amended what it should not have: that is left out.
+//! Changes that the restored tables lack come back from the log or the journal. Only changes that
+//! were not logged may be lost, and payments whose details are lost. Sometimes the reason for the
+//! restore is a client that cancelled and amended what it should not have: that is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,19 +45,19 @@ const LEAST_DAYS: u32 = 8;
 /// In how many of a thousand months there is one.
 const PER_THOUSAND: u16 = 700;
 
-/// How long invocations that have begun may go on.
+/// The longest time of an invocation that has begun.
 const LONGEST_INVOCATION: TimeDelta = TimeDelta::minutes(6);
 
-/// How long the operator waits for the old table's stream to be counted.
+/// The time for which the operator waits until the old table's stream is counted.
 const LONGEST_DRAIN: TimeDelta = TimeDelta::hours(2);
 
-/// How often a step is tried, which fails or is killed now and then.
+/// The most tries of a step, which fails or is killed now and then.
 const TRIES: u32 = 60;
 
-/// How many payments it changes at most.
+/// The most payments that the faulty client changes.
 const WRONGLY_CHANGED: usize = 3;
 
-/// How many segments are read at once.
+/// The number of segments that are read at once.
 const SEGMENTS: u8 = 12;
 
 /// Starts what loses tables.
@@ -84,7 +85,7 @@ async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
     bank.busy_with(operator.restore(&mut random), "a restore failed").await;
 }
 
-/// Who restores.
+/// The operator who restores.
 struct Operator<'b> {
     bank: &'b Arc<Bank>,
     files: &'b Arc<dyn ObjectStore>,
@@ -111,7 +112,7 @@ impl Operator<'_> {
             self.drain().await?;
         }
         switches.table_lost.store(true, Ordering::Relaxed);
-        // What is under way at that moment may still be logged, or not.
+        // Changes under way at that moment may still be logged, or not.
         pause(TimeDelta::seconds(random.i64(0..60))).await;
         self.end_epoch(log.as_ref(), random).await?;
 
@@ -207,7 +208,8 @@ impl Operator<'_> {
         Err(anyhow!("the log cannot be read to its end"))
     }
 
-    /// Lets a client amend and cancel payments that nobody wants changed. Returns the version that each had before.
+    /// Amends and cancels some payments by mistake, as the faulty client. Returns the version that
+    /// each had before.
     async fn change_wrongly(&self) -> BTreeMap<String, u64> {
         let (bank, soon) = (self.bank, self.bank.time.now() + TimeDelta::hours(6));
         let scheduled = heads(bank, "SCHEDULED").unwrap_or_default();
@@ -218,7 +220,7 @@ impl Operator<'_> {
             bank.state().cancel_asked.insert(id.to_owned());
             let amended = if place == 0 { amendments::by_mistake(bank, head) } else { None };
             let request = amended.unwrap_or_else(|| Request::cancel(account, id));
-            // It does not matter whether it was: its client may have changed it before.
+            // The outcome does not matter: the payment's client may have changed it before.
             wrong.insert(id.to_owned(), number(head, "version"));
             asked_as(bank, FAULTY, &request, |reply| matches!(reply.status, 200 | 409 | 412).then_some(())).await;
         }

@@ -1,4 +1,4 @@
-//! What invokes the functions beside clients: the stream, the queues and the schedules. None of them is reliable.
+//! The unreliable triggers of the functions, beside clients: the stream, the queues and the schedules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +9,10 @@ use fastrand::Rng;
 use payments_bank::Functions;
 use payments_delivery::{Delivery, DeliveryOutcome, QueueMapping, StreamMapping};
 use payments_machine::Handlers as _;
+use payments_machine::Template;
 use payments_machine::layers::weaken::Weakness;
-use payments_machine::template::{ScheduleSpec, Template};
-use payments_machine::triggers::{Schedule, queue_settings, stream_settings};
+use payments_machine::schedule::{Schedule, ScheduleSpec};
+use payments_machine::triggers::{queue_settings, stream_settings};
 use payments_model::BusinessZone;
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -24,23 +25,26 @@ use crate::plans::faults::FaultKind;
 use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
-/// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
+/// The time for which a consumer of the stream looks after its last record: longer than its windows
+/// are open.
 const LINGER: TimeDelta = TimeDelta::seconds(90);
 
-/// How often it looks meanwhile.
+/// The time between its looks.
 const LOOK: TimeDelta = TimeDelta::seconds(5);
 
-/// How many days back and ahead a recount looks. That of the month's end sees all.
+/// The days, before and after today, that a recount reads. The recount of the month's end reads
+/// all.
 const RECOUNTED: [i64; 2] = [-1, 0];
 
-/// How long functions may take.
+/// The timeouts of functions.
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
 pub(crate) const SCHEDULED_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
 
-/// How often the journal is written while faults happen. Each minute, as in the template, a month would take a fifth longer.
+/// The time between writes of the journal while faults happen. With one each minute, as in the
+/// template, a month would take a fifth longer.
 const JOURNALED_EVERY: TimeDelta = TimeDelta::minutes(15);
 
-/// How often it is written in a healthy month: an alarm waits for a quarter of an hour.
+/// The time between writes in a healthy month: an alarm waits for a quarter of an hour.
 const JOURNALED_IN_HEALTH_EVERY: TimeDelta = TimeDelta::minutes(5);
 
 fn is_on(switch: &AtomicBool) -> bool {
@@ -233,7 +237,7 @@ async fn settle(bank: Arc<Bank>, mapping: QueueMapping, timeout: TimeDelta) {
     }
 }
 
-/// Lets the transaction service work, unless it is away.
+/// Runs the transaction service, unless it is away.
 async fn serve(bank: Arc<Bank>) {
     let mut random = bank.seed.source("service");
     let mut away_until = bank.time.now();
@@ -283,7 +287,7 @@ async fn hold(bank: Arc<Bank>) {
     }
 }
 
-/// Lets DynamoDB and the report store fail at once, from when a report begins.
+/// Fails DynamoDB and the report store at once, from the beginning of a report.
 async fn fail_both(bank: Arc<Bank>) {
     let mut random = bank.seed.source("both fail");
     loop {
@@ -310,7 +314,7 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
     }
 }
 
-/// Lets somebody recount every few hours, while faults happen: the schedule does so once, when a date begins.
+/// Recounts every few hours, while faults happen: the schedule does so once, when a date begins.
 async fn recount_by_hand(bank: Arc<Bank>, spec: &'static ScheduleSpec) {
     let mut random = bank.seed.source("recounts");
     loop {

@@ -17,13 +17,13 @@ use crate::time::pause;
 use crate::workloads::clients::cancel;
 use crate::world::bank::Bank;
 
-/// How long the operator waits for what was done to show.
+/// The time between the operator's looks for the effect.
 const LOOKS_EVERY: TimeDelta = TimeDelta::hours(1);
 
-/// How often the operator looks at most.
+/// The most looks of the operator.
 const LOOKS: u32 = 72;
 
-/// What the transaction service says of a payment of which it has never heard.
+/// The transaction service's reason for a payment that it has never had.
 const REFUSED: &str = "its details are lost";
 
 /// Notes the details that heads name, and that the long-term table had before it was restored, and has no more.

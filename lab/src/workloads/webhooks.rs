@@ -22,10 +22,10 @@ use crate::world::receivers::{Reaction, Receivers};
 /// The port of the receiver, on a network of its own.
 const PORT: u16 = 7001;
 
-/// How many of a thousand messages meet a fault of the receiver.
+/// The number of messages, of a thousand, that get a fault of the receiver.
 const FAILING: u16 = 40;
 
-/// How long the last events may take: the longest wait after a failure, and the next run.
+/// The time until the last events arrive: the longest wait after a failure, and the next run.
 const LONGEST_DELIVERY: TimeDelta = TimeDelta::hours(6);
 
 /// Creates the endpoint of a receiver, which gets everything from the beginning.
@@ -48,13 +48,13 @@ pub(crate) async fn create(stack: &Stack, seed: Seed, time: Time, faults: &Fault
     Ok(receivers)
 }
 
-/// What the endpoint's operator chose at the beginning, and never again.
+/// The endpoint, as its operator creates it once.
 fn chosen() -> Result<(EndpointId, EndpointChoice)> {
     let url = EndpointUrl::loopback(&format!("http://127.0.0.1:{PORT}/hook"))?;
     Ok(("month".parse()?, EndpointChoice { url, description: String::new(), filter: EventFilter::default() }))
 }
 
-/// How the receiver is.
+/// The state of the receiver.
 struct Mood {
     away_until: DateTime<Utc>,
     random: Rng,
@@ -88,7 +88,8 @@ impl Mood {
     }
 }
 
-/// Waits until the receiver knows what a reader of the log has seen, and returns what is wrong with it or with its endpoint.
+/// Waits until the receiver has all events that a reader of the log has seen, and returns the
+/// violation of it or of its endpoint, if there is one.
 pub(crate) async fn check(bank: &Bank) -> Option<String> {
     let Some(receivers) = &bank.receivers else { return None };
     let (wanted, lost) = {

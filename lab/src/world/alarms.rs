@@ -15,11 +15,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Raised {
-    /// When the first of both evaluations raised it.
+    /// The time at which the first of both evaluations raised it.
     pub from: DateTime<Utc>,
-    /// When both had raised it. `None` if only one did.
+    /// The time at which both had raised it. `None` if only one did.
     pub by_both: Option<DateTime<Utc>>,
-    /// When neither raised it any more; `None` if it is on.
+    /// The time at which neither raised it any more; `None` if it is on.
     pub to: Option<DateTime<Utc>>,
 }
 

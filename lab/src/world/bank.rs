@@ -41,7 +41,7 @@ use crate::world::stream::Stream;
 pub(crate) struct Bank {
     pub(crate) seed: Seed,
     pub(crate) time: Time,
-    /// When the month began.
+    /// The beginning of the month.
     pub(crate) begin: DateTime<Utc>,
     pub(crate) zone: BusinessZone,
     /// The same zone, for those who share no code with the functions.
@@ -70,39 +70,39 @@ pub(crate) struct Bank {
     pub(crate) state: Mutex<State>,
 }
 
-/// What changes, beside the tables.
+/// The mutable state, beside the tables.
 pub(crate) struct State {
     pub(crate) service: TransactionService,
-    /// How many requests the service's contradictions were drawn for.
+    /// The number of requests for which the service's contradictions were drawn.
     pub(crate) drawn: usize,
     pub(crate) intents: Vec<Intent>,
-    /// What clients did with amendments, and how often.
+    /// The acts of clients with amendments.
     pub(crate) amendments: AmendmentCounts,
-    /// What failed and is tried again.
+    /// The invocations that failed and are tried again.
     pub(crate) troubles: Vec<String>,
-    /// What clients saw and must not see.
+    /// The answers that clients must not see.
     pub(crate) complaints: Vec<String>,
-    /// How many lists clients have read to their end.
+    /// The number of lists that clients have read to their end.
     pub(crate) lists: usize,
     pub(crate) consumer: Consumer,
-    /// How many days are over.
+    /// The number of days that are over.
     pub(crate) days: u32,
     pub(crate) by_hand: ByHand,
     /// The payments that a client has asked to cancel, whatever came of it.
     pub(crate) cancel_asked: BTreeSet<String>,
     /// The payments of which a restore lost what was not logged, or what has no details any more.
     pub(crate) lost: BTreeSet<String>,
-    /// How many payments the operator moved.
+    /// The number of payments that the operator moved.
     pub(crate) redated: u64,
-    /// How many changes were looked through for amendments by the bank.
+    /// The number of changes that were searched for amendments by the bank.
     pub(crate) learned: usize,
     /// The epoch of the log that was lost, if it was.
     pub(crate) lost_epoch: Option<u64>,
-    /// What restores did, in words.
+    /// The restores, in words.
     pub(crate) restores: Vec<String>,
-    /// When each planned outage began.
+    /// The beginning of each planned outage.
     pub(crate) began: BTreeMap<Outage, DateTime<Utc>>,
-    /// How many tasks planned outages, restores and the operator have.
+    /// The number of tasks of planned outages, restores and the operator.
     pub(crate) busy: usize,
     /// Whether the operator repairs counters.
     pub(crate) repairing: bool,
@@ -219,7 +219,7 @@ impl Bank {
         self.queues.results.send(result.to_string(), self.time.now()).map(drop).map_err(|error| anyhow!("{error}"))
     }
 
-    /// Lets the transaction service work, which now and then contradicts itself.
+    /// Runs the transaction service, which now and then contradicts itself.
     pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
         let mut state = self.state();
         state.service.step(now);

@@ -1,4 +1,4 @@
-//! What was changed by hand: an operator corrects it, and the checker leaves it out.
+//! Changes by hand: an operator corrects them, and the checker leaves them out.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::plans::outages::Outage;
 /// The changes by hand.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ByHand {
-    /// What is damaged now.
+    /// The current damages.
     pub(crate) damages: Vec<Damage>,
     /// The places of these changes among all changes.
     pub(crate) places: BTreeSet<usize>,

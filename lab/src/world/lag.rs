@@ -1,4 +1,4 @@
-//! When reads show the past, and how far they are behind. The indexes of the long-term table do not lag here.
+//! Reads of the past, and their age. The indexes of the long-term table do not lag here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::facts::heads::HOT;
 use crate::plans::faults::{FaultKind, Faults};
 
-/// How long an index stands still at most.
+/// The longest standstill of an index.
 pub(crate) const LONGEST: TimeDelta = TimeDelta::minutes(12);
 
-/// How often a day one does.
+/// The number of standstills a day.
 const A_DAY: i64 = 16;
 
 const INDEXES: [&str; 3] = ["payments/due", "payments/unreported", "payments/moved"];

@@ -27,13 +27,13 @@ use crate::world::metrics::Metrics as Seen;
 use crate::world::network::{Caller, Network};
 use crate::world::receivers::Receivers;
 
-/// How far the sandboxes' clocks are ahead of the time, in milliseconds.
+/// The milliseconds by which the sandboxes' clocks are ahead of the time.
 const AHEAD: [i64; 3] = [0, 1_700, -1_300];
 
 /// Retry quotas belong to the process; each client gets one of its own.
 static QUOTAS: AtomicUsize = AtomicUsize::new(0);
 
-/// What an invocation ends with.
+/// The end of an invocation.
 pub(crate) trait Ended {
     /// Whether the code failed.
     fn has_failed(&self) -> bool;
@@ -46,7 +46,7 @@ impl Ended for Result<Value, String> {
 }
 
 impl Ended for ApiGatewayV2httpResponse {
-    /// A response is none, whatever its status.
+    /// A response is not a failure, whatever its status.
     fn has_failed(&self) -> bool {
         false
     }
@@ -55,14 +55,14 @@ impl Ended for ApiGatewayV2httpResponse {
 /// The sandboxes. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Lambda {
-    /// Those of the functions.
+    /// The sandboxes of the functions.
     sandboxes: Arc<[Arc<Functions>]>,
     faults: Faults,
     seed: Seed,
     broken: Broken,
     seen: Seen,
     invocations: Arc<Mutex<BTreeMap<&'static str, u64>>>,
-    /// What the operator's tools have.
+    /// The store of the operator's tools.
     operator: Store,
 }
 

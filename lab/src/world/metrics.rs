@@ -64,8 +64,8 @@ impl Metrics {
         }
     }
 
-    /// Counts events that a mapping has read. An enabled mapping polls all the time, and counts 0 if nothing is there. A
-    /// disabled one does not poll.
+    /// Counts events that a mapping has read. An enabled mapping polls all the time, and counts 0
+    /// without events. A disabled one does not poll.
     pub(crate) fn polled(&self, package: &str, events: usize) {
         self.of_mapping("PolledEventCount", package, events);
     }
@@ -113,7 +113,7 @@ impl Metrics {
     /// Takes the samples of the minute that ends now.
     ///
     /// # Errors
-    /// If a function emitted a line that is none.
+    /// If a function emitted a malformed line.
     pub(crate) fn take(&self, end: DateTime<Utc>) -> Result<Samples> {
         let at = end - TimeDelta::minutes(1);
         let mut samples = Samples::default();

@@ -1,6 +1,6 @@
-//! The network between the functions and AWS: every call takes its time, may fail, and is followed.
+//! The network between the functions and AWS: every call takes its time, may fail, and is recorded.
 //!
-//! A call goes on even if its caller is killed meanwhile, as on a network.
+//! A call outlives a caller that is killed meanwhile, as on a network.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ use crate::time::{Time, pause};
 use crate::world::lag::Spells;
 use crate::world::metrics::Metrics;
 
-/// Who calls: a function in one of its sandboxes.
+/// The caller: a function in one of its sandboxes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
     pub(crate) function: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct Caller {
 #[derive(Clone)]
 pub(crate) struct Network(Arc<Shared>);
 
-/// What the network needs.
+/// The parts that the network uses.
 pub(crate) struct Shared {
     pub(crate) time: Time,
     pub(crate) faults: Faults,
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     pub(crate) switches: Switches,
     pub(crate) weakness: Option<Weakness>,
     pub(crate) weaken: Weaken,
-    /// When the long-term table had each settlement first.
+    /// The first time at which the long-term table had each settlement.
     pub(crate) decided: Mutex<BTreeMap<String, DateTime<Utc>>>,
     pub(crate) complaints: Complaints,
     pub(crate) broken: Broken,
@@ -99,7 +99,7 @@ impl Network {
         self.0.record.capacity_use()
     }
 
-    /// How far the clock of a caller is ahead because of a weakness.
+    /// The time by which a weakness sets a caller's clock ahead.
     pub(crate) fn ahead(&self, caller: Caller) -> TimeDelta {
         self.0.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(caller.function))
     }
@@ -113,7 +113,7 @@ impl Network {
         })
     }
 
-    /// Takes a call to AWS and its answer back: both take their time, and the call can meet a fault.
+    /// Takes a call to AWS and its answer back: both take their time, and a fault can hit the call.
     async fn travel(self, caller: Caller, mut call: Call, next: Next) -> Answer {
         let shared = &*self.0;
         let settles = caller.function == "settle" && call.operation == "PutItem";
@@ -244,7 +244,7 @@ impl Network {
     }
 }
 
-/// Sends a call that goes on even if its caller is killed.
+/// Sends a call that outlives its caller.
 async fn detached(call: Call, next: Next) -> Answer {
     let sent = tokio::spawn(async move { next.send(call).await });
     sent.await.map_err(|error| ConnectorError::other(error.into(), None))?

@@ -18,21 +18,22 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-/// How often a receiver lets others go on before it answers, so that requests overlap that can.
+/// The number of times that a receiver yields before it answers, so that requests that can overlap
+/// do.
 const PAUSES: usize = 20;
 
-/// What a receiver does with a message.
+/// The reaction of a receiver to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaction {
-    /// It answers with this status.
+    /// Answers with this status.
     Status(u16),
-    /// It answers with this status and `Retry-After` in seconds.
+    /// Answers with this status and `Retry-After` in seconds.
     RetryAfter(u16, u32),
-    /// It answers with 500, but only after [`Receivers::release`].
+    /// Answers with 500, but only after [`Receivers::release`].
     Hang,
-    /// It takes the message at once, and answers with 200 after this time.
+    /// Takes the message at once, and answers with 200 after this time.
     Slow(Duration),
-    /// It takes the message, and ends the connection without an answer.
+    /// Takes the message, and ends the connection without an answer.
     Lost,
 }
 
@@ -79,21 +80,21 @@ impl fmt::Debug for Receivers {
 }
 
 impl Receivers {
-    /// What signs webhooks and sends them to these receivers.
+    /// Returns the sender of webhooks to these receivers, with its secret.
     ///
     /// # Errors
-    /// None that a caller could mend.
+    /// Only if the fixed master secret is invalid.
     pub fn webhooks(&self) -> Result<Webhooks> {
         let sender = Arc::new(Sender::loopback_over(Arc::new(self.clone())));
         Ok(Webhooks { sender, master: webhook_master()?, clock: None })
     }
 
-    /// Lets a receiver react. One that was told nothing answers 200.
+    /// Sets the reaction of a receiver. A receiver without one answers 200.
     pub fn react(&self, port: u16, react: impl Fn(&Message) -> Reaction + Send + Sync + 'static) {
         self.state().reactions.insert(port, Arc::new(react));
     }
 
-    /// Lets those that hang answer.
+    /// Releases the receivers that hang.
     pub fn release(&self) {
         self.released.notify_waiters();
     }
@@ -143,7 +144,7 @@ impl Receivers {
             ensure!(state.overlaps.is_empty(), "sent at the same time: {:?}", state.overlaps);
             let mut known = BTreeMap::new();
             for Message { port, id, events, .. } in &state.messages {
-                // Whoever has handled an id handles nothing again that has it.
+                // A receiver ignores a message whose id it has handled.
                 ensure!(known.entry((port, id)).or_insert(events) == &events, "{id} is the id of two messages");
             }
         }
@@ -191,7 +192,7 @@ impl Receivers {
             let reaction = react.map_or(Reaction::Status(200), |react| react(&message));
             match reaction {
                 Reaction::Hang => self.released.notified().await,
-                // Who gives up closes the connection.
+                // A sender that gives up closes the connection.
                 Reaction::Slow(time) => tokio::select! {
                     () = sleep(time) => {}
                     _ = stream.read_u8() => {}
@@ -219,7 +220,7 @@ impl Receivers {
                 break;
             }
             let reply = format!("HTTP/1.1 {status} Whatever\r\n{wait}content-length: 0\r\n\r\n");
-            // Who was killed does not read it.
+            // A sender that was killed does not read the reply.
             if stream.write_all(reply.as_bytes()).await.is_err() {
                 break;
             }

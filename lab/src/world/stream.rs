@@ -34,7 +34,7 @@ pub(crate) struct Stream {
 /// The stream that the table has now.
 struct Current {
     shards: InMemoryStream,
-    /// How many streams the table had before.
+    /// The number of streams that the table had before.
     number: u32,
     /// Whether it has ended: the table is gone, and the restored one has none yet.
     is_over: bool,
@@ -74,7 +74,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends the stream, because its table is gone. What changes from now on is in none.
+    /// Ends the stream, because its table is gone. Later changes are in no stream.
     pub(crate) fn end(&self) {
         self.current().is_over = true;
     }
@@ -98,7 +98,7 @@ impl Stream {
         self.current().shards.clone()
     }
 
-    /// How many streams the table had before.
+    /// The number of streams that the table had before.
     pub(crate) fn number(&self) -> u32 {
         self.current().number
     }
@@ -120,7 +120,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends a shard; a child goes on.
+    /// Ends a shard; a child begins.
     pub(crate) fn roll(&self, random: &mut Rng, now: DateTime<Utc>) -> Result<()> {
         let mut open = self.open();
         let number = random.usize(0..open.len());
@@ -139,7 +139,7 @@ impl Stream {
         }
     }
 
-    /// Ends the shards of partitions that have split; two children go on.
+    /// Ends the shards of partitions that have split; two children begin.
     fn split(&self, now: DateTime<Utc>) -> Result<()> {
         let ranges = self.ranges();
         let mut open = self.open();
@@ -174,7 +174,7 @@ impl Stream {
         ranges
     }
 
-    /// Names the shard that goes on after another one.
+    /// Names the shard that follows another one.
     fn after(&self, parent: &ShardId, first: u32) -> ShardId {
         let generation = parent.as_str().rsplit('-').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
         self.name(first, generation + 1)

@@ -9,10 +9,10 @@ use scheduled_payments::{AccountFilter, Bank, DueFilter, Payment, PaymentOrder, 
 
 use super::script::{Order, Script};
 
-/// How many payments a page has at most.
+/// The most payments of a page.
 const PAGE: u16 = 1_000;
 
-/// What the payments are.
+/// The state of the payments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Audit {
     /// Payments by status, as the list of the date has them.

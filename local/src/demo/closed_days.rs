@@ -9,7 +9,7 @@ use payments_model::BusinessDate;
 use scheduled_payments::{Bank, DateRule, DueFilter, Payment, PaymentOrder};
 use serde_json::{Value, json};
 
-/// How many payments each date gets.
+/// The number of payments of each date.
 const PAYMENTS: u64 = 20;
 
 /// The Sunday on which the demo ends, and the Monday after it.
@@ -24,7 +24,7 @@ const CALENDAR: &str = "T2";
 const HOLIDAY: &str = "2026-12-25";
 const AFTER: &str = "2026-12-28";
 
-/// What was seen.
+/// The payments of closed dates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ClosedDays {
     /// Payments of the Sunday that are due on Monday.
@@ -38,7 +38,7 @@ pub(super) struct ClosedDays {
 }
 
 impl ClosedDays {
-    /// Creates the payments, announces the holiday, and lets `redate` move what is due on it.
+    /// Creates the payments, announces the holiday, and runs `redate`, which moves its payments.
     pub(super) async fn play(bank: &Bank, stack: &Stack, context: &Context) -> Result<Self> {
         let mut seen = Self::default();
         for number in 0..PAYMENTS {

@@ -12,25 +12,25 @@ use super::script::Order;
 /// The most payments of one batch.
 const BATCH: usize = 100;
 
-/// How many batches are under way at once.
+/// The number of batches at once.
 const BATCHES_AT_ONCE: usize = 4;
 
 /// The version of a payment that was created, and nothing else.
 const FIRST_VERSION: u64 = 1;
 
-/// How many single payments are under way at once.
+/// The number of single payments at once.
 const SINGLES_AT_ONCE: usize = 32;
 
-/// What was amended.
+/// The amendments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Amended {
-    /// How many payments.
+    /// Amended payments.
     pub(super) payments: u64,
-    /// How many of them are due at another time since then.
+    /// Payments that are due at another time since then.
     pub(super) moved: u64,
     /// The write units of the amendments.
     pub(super) units: u64,
-    /// How long they took.
+    /// The time that they took.
     pub(super) took: Duration,
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 pub(super) struct Night {
     /// The folder of the published reports.
     pub(super) reports: PathBuf,
-    /// How many report files there are.
+    /// The number of report files.
     pub(super) files: u64,
     /// Settlements in them.
     pub(super) reported: u64,

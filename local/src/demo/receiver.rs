@@ -23,7 +23,7 @@ const ENDPOINT: &str = "demo";
 /// Standard Webhooks ask receivers to reject older messages, and those from the future.
 const TOLERANCE: TimeDelta = TimeDelta::minutes(5);
 
-/// How many payments a page has at most.
+/// The most payments of a page.
 const PAGE: u16 = 1_000;
 
 /// A receiver, at a port of this machine.
@@ -32,7 +32,7 @@ pub(super) struct Receiver {
     server: JoinHandle<()>,
 }
 
-/// What the receiver got.
+/// The receiver's counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Received {
     /// Messages.
@@ -47,7 +47,7 @@ pub(super) struct Received {
     pub(super) differing: u64,
 }
 
-/// What the receiver knows.
+/// The receiver's knowledge.
 struct Told {
     clock: Clock,
     /// None until the endpoint is created.
@@ -57,7 +57,7 @@ struct Told {
     received: Received,
 }
 
-/// What the events say of a payment.
+/// A payment by its events.
 #[derive(Debug, Default)]
 struct Payment {
     /// Its versions.

@@ -15,7 +15,7 @@ use scheduled_payments::{Data, PaymentOrder, ScheduledFor};
 /// The minute of the day at which the feed begins: 01:00.
 pub(super) const FEED_BEGINS: u32 = 60;
 
-/// How many payments the feed creates per minute: 556 a second are a million in half an hour.
+/// The payments that the feed creates per minute: 556 a second are a million in half an hour.
 const FEED_PER_MINUTE: u64 = 556 * 60;
 
 /// The minutes of the day in which customers amend payments of the feed, before any of those is due: 02:00 to 05:50.
@@ -69,7 +69,7 @@ impl Script {
         self.day
     }
 
-    /// Returns the instant of a minute of the day. Minutes go on after midnight.
+    /// Returns the instant of a minute of the day. Minutes count on after midnight.
     pub(super) fn instant(&self, minute: u32) -> UtcSecond {
         self.begins.saturating_add(TimeDelta::minutes(minute.into()))
     }

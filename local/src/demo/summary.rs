@@ -26,15 +26,15 @@ pub struct Summary {
     pub day: BusinessDate,
     /// The bank's time zone.
     pub zone: BusinessZone,
-    /// When the last payment was settled.
+    /// The settlement time of the last payment.
     pub settled_by: UtcSecond,
     /// The metrics of the functions.
     pub counts: Counts,
-    /// What the transaction service received and sent.
+    /// The messages that the transaction service received and sent.
     pub service: ServiceCounts,
-    /// How long it took to create the payments, on this machine.
+    /// The time to create the payments, on this machine.
     pub ingest: Duration,
-    /// How long the triggers took, on this machine.
+    /// The time of the triggers, on this machine.
     pub took: Took,
     /// Messages and batches that could not be processed.
     pub dead_letters: u64,

@@ -14,7 +14,7 @@ const MAX_STATE: usize = 1_024;
 /// The length of a challenge: 32 bytes in base64.
 const CHALLENGE: usize = 43;
 
-/// What a client asks for.
+/// The request of a client.
 #[derive(Debug)]
 pub(super) struct Asked<'f> {
     pub(super) redirect: &'f str,
@@ -23,7 +23,7 @@ pub(super) struct Asked<'f> {
     pub(super) challenge: &'f str,
 }
 
-/// What is wrong with a request for a code, and who is told (RFC 6749, section 4.1.2.1).
+/// An error of a request for a code, with its addressee (RFC 6749, section 4.1.2.1).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wrong<'f> {
     /// The person: nothing says that the client is the one that it claims to be.

@@ -1,4 +1,4 @@
-//! What an authorization code stands for, and the proof of who asked for it.
+//! The grant of an authorization code, and the proof of its client.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use crate::token::Grant;
 /// The length of a verifier, as RFC 7636, section 4.1 has it.
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
-/// What a code stands for.
+/// The grant of a code, and its proof.
 #[derive(Debug)]
 pub(super) struct Code {
     pub(super) grant: Grant,

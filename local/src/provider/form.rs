@@ -4,7 +4,7 @@
 #[derive(Debug)]
 pub(super) struct Form(Vec<(String, String)>);
 
-/// A parameter that is there more than once, which OAuth 2.0 does not allow.
+/// A parameter that occurs more than once, which OAuth 2.0 does not allow.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Repeated;
 

@@ -1,11 +1,11 @@
-//! What a person can be at the provider of one machine.
+//! The roles of people at the provider of one machine.
 
 use payments_http::Scope;
 use payments_machine::environment::CONSOLE_CLIENT;
 
 use crate::token::{CONSOLE_LIFETIME, Grant};
 
-/// What a person can be here.
+/// The role of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// An operator who sees everything and changes nothing.
@@ -38,7 +38,7 @@ impl Role {
         }
     }
 
-    /// What a person of this role grants to a client that asks for these scopes.
+    /// Returns the grant of a person of this role to a client that asks for these scopes.
     pub(super) fn grant(self, asked: &[Scope]) -> Grant {
         let (own, subject, accounts): (&[Scope], _, _) = match self {
             Self::Look => (&[Scope::Inspect], "operator@example.com", vec![]),

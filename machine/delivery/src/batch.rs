@@ -1,4 +1,4 @@
-//! A batch in flight, and what a response does to it.
+//! A batch in flight, and the effect of a response on it.
 //!
 //! Sources: *AWS Lambda Developer Guide*, "Retain discarded records for a DynamoDB event source in Lambda" (retries,
 //! splitting) and "Configuring partial batch response with DynamoDB and Lambda" (checkpoints, "Bisecting a batch").
@@ -20,11 +20,11 @@ use crate::window::MAX_STATE_BYTES;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
-    /// How often exactly this batch was delivered.
+    /// The number of deliveries of exactly this batch.
     pub(crate) invocations: u32,
 }
 
-/// How an invocation with a batch ended.
+/// The outcome of an invocation with a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum BatchOutcome {
     /// Every record succeeded.
@@ -35,7 +35,7 @@ pub(crate) enum BatchOutcome {
     Failed(Failure),
 }
 
-/// Why a batch failed as a whole.
+/// A failure of a batch as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Failure {
     pub(crate) why: String,
@@ -43,12 +43,12 @@ pub(crate) struct Failure {
     pub(crate) function_error: bool,
 }
 
-/// What happens next to a batch that failed.
+/// The next deliveries of a batch that failed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
-    /// These batches are delivered, in this order.
+    /// Batches to deliver, in this order.
     Again(Vec<Batch>),
-    /// Its retries are exhausted.
+    /// The batch's retries are exhausted.
     Discard(Batch),
 }
 
@@ -93,7 +93,8 @@ impl Batch {
         self.records.iter().position(|record| record.sequence_number().as_str() == id)
     }
 
-    /// Returns what happens next after a failure of the whole batch, by an error of the function or by its response.
+    /// Returns the next deliveries after a failure of the whole batch, by an error of the function
+    /// or by its response.
     pub(crate) fn retry(mut self, settings: &StreamSettings, function_error: bool) -> Next {
         if settings.bisect_batch_on_function_error && function_error && self.records.len() > 1 {
             let half = self.records.len().div_ceil(2);

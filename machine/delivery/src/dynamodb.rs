@@ -58,7 +58,7 @@ struct Change<'a> {
     stream_view_type: &'a str,
 }
 
-/// Who made the change, if no caller did: DynamoDB itself, for TTL.
+/// The author of the change, if no caller made it: DynamoDB itself, for TTL.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct UserIdentity<'a> {
@@ -111,8 +111,9 @@ impl DynamoDbStream {
         }
     }
 
-    /// Reads a page. A shard has ended when GetRecords returns no further iterator. The ending sequence number of
-    /// DescribeStream is no help: the embedded engine gives open shards one, too.
+    /// Reads a page. A shard has ended when GetRecords returns no further iterator. The ending
+    /// sequence number of DescribeStream does not help: the embedded engine gives open shards one,
+    /// too.
     pub(crate) async fn read(&self, shard: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
         let page = self.page(shard, cursor, limit).await?;
         let event = |record: &types::Record| self.event(record);

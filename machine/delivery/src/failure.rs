@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::page::ShardId;
 use crate::record::Record;
 
-/// Why records are discarded: the function failed on the same batch more often than it is retried.
+/// The reason for which records are discarded: the function failed on the same batch more often
+/// than it is retried.
 const CONDITION: &str = "RetryAttemptsExhausted";
 
 /// A batch whose retries are exhausted.
@@ -17,7 +18,7 @@ pub(crate) struct Discarded<'a> {
     pub(crate) arn: &'a str,
     pub(crate) shard: &'a ShardId,
     pub(crate) records: &'a [Record],
-    /// How often the function was invoked with the batch.
+    /// The number of invocations with the batch.
     pub(crate) invocations: u32,
     /// Whether the last invocation ended in an error, not in a response that reports failures.
     pub(crate) function_error: bool,

@@ -3,13 +3,15 @@
 //! Source: *AWS Lambda Developer Guide*, "Control which events Lambda sends to your function". A pattern has nested
 //! fields. The value of a field is one of several strings, or begins with a prefix. Every other operator is an error.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// A pattern that records must match.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "FilterCriteria")]
 pub struct Filter(Vec<(String, Rule)>);
 
-/// Why a text is not a filter pattern.
+/// The fault of a text that is not a filter pattern.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
     /// The text is not JSON.
@@ -18,11 +20,32 @@ pub enum FilterError {
     /// The pattern has an operator that is not implemented, or none where one is expected.
     #[error("the filter pattern has {found} at {path:?}: only nested objects, strings and `prefix` are implemented")]
     Unsupported {
-        /// Where, as field names joined by dots.
+        /// The position, as field names joined by dots.
         path: String,
-        /// What is there.
+        /// The content at this position.
         found: String,
     },
+}
+
+/// A pattern in CloudFormation.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct FilterCriteria {
+    filters: [Pattern; 1],
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Pattern {
+    pattern: String,
+}
+
+impl TryFrom<FilterCriteria> for Filter {
+    type Error = FilterError;
+
+    fn try_from(FilterCriteria { filters: [Pattern { pattern }] }: FilterCriteria) -> Result<Self, FilterError> {
+        Self::parse(&pattern)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

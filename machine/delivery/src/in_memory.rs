@@ -14,7 +14,7 @@ use payments_model::sequence_number::SequenceNumber;
 pub struct InMemoryStream {
     arn: Arc<str>,
     shards: Arc<Mutex<Vec<Shard>>>,
-    /// How often the list of shards has changed.
+    /// The number of changes of the list of shards.
     changes: Arc<AtomicU64>,
 }
 
@@ -22,7 +22,7 @@ pub struct InMemoryStream {
 struct Shard {
     place: StreamShard,
     records: Vec<Record>,
-    /// When it ended, if it has.
+    /// The time at which the shard ended, if it has.
     ended_at: Option<DateTime<Utc>>,
 }
 
@@ -32,7 +32,7 @@ pub enum InMemoryError {
     /// The shard exists already.
     #[error("shard {0} exists already")]
     ShardExists(ShardId),
-    /// There is no such shard.
+    /// The shard is unknown.
     #[error("there is no shard {0}")]
     NoShard(ShardId),
     /// The shard has ended.

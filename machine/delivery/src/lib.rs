@@ -37,7 +37,7 @@ pub use page::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
 pub use payments_model::sequence_number::{SequenceNumber, SequenceNumberError};
 pub use queue::{QueueDelivery, QueueMapping, QueueMappingSettings};
 pub use record::{Record, RecordError};
-pub use settings::{SettingsError, StreamSettings};
+pub use settings::{Destination, SettingsError, StreamSettings, seconds};
 pub use source::Source;
 pub use stream::StreamMapping;
 pub use window::Invocation;

@@ -1,36 +1,36 @@
-//! What one step of a stream mapping did.
+//! Outcomes of one step of a stream mapping.
 
 use crate::page::ShardId;
 use crate::window::Invocation;
 
-/// What one step did with one shard.
+/// The outcome of one step with one shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// The shard.
     pub shard: ShardId,
-    /// Why the function was invoked.
+    /// The reason of the invocation.
     pub invocation: Invocation,
-    /// How many records the function was invoked with.
+    /// The number of records in the invocation.
     pub records: usize,
-    /// How the invocation ended.
+    /// The outcome of the invocation.
     pub outcome: DeliveryOutcome,
 }
 
-/// How an invocation ended.
+/// The outcome of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     /// Everything succeeded.
     Succeeded,
     /// The last `remaining` records, or the end of the window, will be delivered again, perhaps in smaller batches.
     Retrying {
-        /// The function's error, or why its response is invalid.
+        /// The function's error, or the fault of its response.
         why: String,
-        /// How many records are left.
+        /// The number of records that are left.
         remaining: usize,
     },
     /// The retries of these records are exhausted. The on-failure destination knows which they are.
     Discarded {
-        /// How many.
+        /// The number of records.
         records: usize,
     },
 }

@@ -70,13 +70,13 @@ impl Cursor {
 /// The result of one read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
-    /// The records, in order. More may follow an empty page.
+    /// The records, in order. The page after an empty one may have records.
     pub records: Vec<Record>,
     /// Whether the shard has ended.
     pub closed: bool,
 }
 
-/// Why a stream cannot be read. The reader's position has not moved.
+/// A failed read of a stream. The reader's position has not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// DynamoDB Streams rejected the call or did not answer.

@@ -10,38 +10,63 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use payments_queue::Queue;
 use payments_queue::in_process::{MAX_RECEIVED, Received};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::response::{self, BatchResponse};
+use crate::settings;
 
 /// The largest batch of a standard queue. Above 10, AWS requires a batching window.
 pub const MAX_BATCH_SIZE: usize = 10_000;
 
 /// A mapping's settings, under their names in CloudFormation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct QueueMappingSettings {
+    /// The queue, as an attribute of its resource.
+    pub queue: String,
+    /// Whether it is polled.
+    #[serde(default = "settings::enabled")]
+    pub enabled: bool,
     /// The most messages of one invocation: 1 to [`MAX_BATCH_SIZE`].
     pub batch_size: usize,
-    /// Whether the function says which messages failed (`FunctionResponseTypes`).
+    /// Whether the function says which messages failed.
+    #[serde(default, rename = "FunctionResponseTypes", deserialize_with = "response::reports_failures")]
     pub report_batch_item_failures: bool,
+    /// The limit of concurrent invocations, if there is one.
+    pub scaling_config: Option<ScalingConfig>,
+}
+
+/// A limit of concurrent invocations.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct ScalingConfig {
+    /// The most invocations that run at once.
+    pub maximum_concurrency: usize,
 }
 
 impl Default for QueueMappingSettings {
     /// Returns AWS's defaults: batches of 10, which succeed or fail as a whole.
     fn default() -> Self {
-        Self { batch_size: 10, report_batch_item_failures: false }
+        Self {
+            queue: String::new(),
+            enabled: true,
+            batch_size: 10,
+            report_batch_item_failures: false,
+            scaling_config: None,
+        }
     }
 }
 
-/// What one step did.
+/// The outcome of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueDelivery {
-    /// How many messages the function was invoked with.
+    /// The number of messages in the invocation.
     pub messages: usize,
-    /// How many of them succeeded and were deleted. A message that was received again meanwhile, because its visibility
-    /// timeout ended, is not deleted and not counted.
+    /// The number of messages that succeeded and were deleted. A message that was received again
+    /// meanwhile, because its visibility timeout ended, is not deleted and not counted.
     pub deleted: usize,
-    /// The function's error, or why its response is invalid, if the whole batch failed.
+    /// The function's error, or the fault of its response, if the whole batch failed.
     pub error: Option<String>,
 }
 

@@ -20,7 +20,7 @@ pub struct Record {
     bytes: usize,
 }
 
-/// Why a JSON value is not a stream record.
+/// The fault of a JSON value that is not a stream record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A field that delivery relies on is missing or of another type.

@@ -3,14 +3,27 @@
 //! Source: *AWS Lambda Developer Guide*, "Configuring partial batch response with DynamoDB and Lambda" and "Implementing
 //! partial batch responses" (SQS), under "Success and failure conditions".
 
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+/// The kinds of responses that a mapping declares (`FunctionResponseTypes`).
+#[derive(Deserialize)]
+enum ResponseType {
+    ReportBatchItemFailures,
+}
+
+/// Reads whether a function says which items failed.
+pub(crate) fn reports_failures<'n, D: Deserializer<'n>>(from: D) -> Result<bool, D::Error> {
+    let types = Vec::deserialize(from)?;
+    Ok(types.iter().any(|ResponseType::ReportBatchItemFailures| true))
+}
 
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BatchResponse {
     /// Everything succeeded.
     Success,
-    /// These items of the batch failed, by their identifiers.
+    /// Items of the batch failed: their identifiers.
     Failures(Vec<String>),
     /// The response is invalid, so everything failed.
     Failure(&'static str),

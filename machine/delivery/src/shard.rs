@@ -1,4 +1,4 @@
-//! One shard of a stream mapping: reads it, makes batches, delivers them, and goes on from the response.
+//! One shard of a stream mapping: reads it, makes batches, delivers them, and continues from the response.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,12 +28,12 @@ const LAST_PAGE_BYTES: usize = 128 * 1024;
 /// Chooses the sizes of batches.
 pub(crate) type Cut = dyn FnMut(usize) -> usize + Send;
 
-/// What a step needs from its mapping.
+/// The parts of a mapping that a step needs.
 pub(crate) struct Context<'a> {
     pub(crate) settings: &'a StreamSettings,
     pub(crate) source: &'a Source,
     pub(crate) cuts: Option<&'a Mutex<Box<Cut>>>,
-    /// How many batches the mapping has discarded.
+    /// The number of batches that the mapping has discarded.
     pub(crate) discards: &'a AtomicU64,
     pub(crate) now: DateTime<Utc>,
 }
@@ -78,7 +78,8 @@ impl ShardReader {
         *self = Self::new(place);
     }
 
-    /// Forgets what was read and is not processed, and reads it again from the checkpoint. A window begins anew.
+    /// Forgets the records that were read and not processed, and reads them again from the
+    /// checkpoint. A window begins anew.
     pub(crate) fn resume(&mut self) {
         let Some(checkpoint) = self.checkpoint.clone() else { return self.restart() };
         self.restart();
@@ -211,7 +212,7 @@ impl ShardReader {
         }
     }
 
-    /// Goes on from the response to a batch.
+    /// Continues from the response to a batch.
     fn settle(&mut self, mut batch: Batch, answer: &Result<Value, String>, context: &Context<'_>) -> DeliveryOutcome {
         let settings = context.settings;
         let mut outcome = batch.outcome(settings, answer);
@@ -279,7 +280,8 @@ impl ShardReader {
         DeliveryOutcome::Discarded { records: batch.records.len() }
     }
 
-    /// Moves the checkpoint past records, and past what the filter dropped if they were the last.
+    /// Moves the checkpoint past records, and past records that the filter dropped if they were the
+    /// last.
     fn advance(&mut self, records: &[Record]) {
         self.advance_to(records);
         self.note_idle();
@@ -314,5 +316,5 @@ impl ShardReader {
     }
 }
 
-/// Why a batch is retried if the function reported failures.
+/// The reason for a retry if the function reported failures.
 const REPORTED: &str = "the function reported batch item failures";

@@ -3,8 +3,9 @@
 //! Source: *AWS Lambda Developer Guide*, "Process DynamoDB records with Lambda" and the pages that the modules name.
 //! Each shard is read in order, one invocation at a time. A failing batch blocks its own shard and no other. A parent
 //! shard is finished before its children begin. Not simulated: parallelization factors above 1, pauses between retries
-//! (the caller decides when to step). A stream in memory can be trimmed; a shard's reader then goes on with the oldest record
-//! that is left, as Lambda does from a checkpoint that was trimmed.
+//! (the caller decides when to step). A stream in memory can be trimmed; a shard's reader then
+//! continues with the oldest record that is left, as Lambda does from a checkpoint that was
+//! trimmed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -28,7 +29,8 @@ pub struct StreamMapping {
     settings: StreamSettings,
     source: Source,
     shards: Vec<ShardReader>,
-    /// How often the list of a stream in memory had changed when it was read, and every shard here was on it.
+    /// The number of changes of a stream in memory when its list was read. Every shard here was on
+    /// the list.
     listed: Option<u64>,
     cuts: Option<Mutex<Box<Cut>>>,
     discards: AtomicU64,
@@ -47,8 +49,9 @@ impl StreamMapping {
         &self.settings
     }
 
-    /// Lets the caller cut batches: `cut` gets the number of records that a batch could have and returns how many it has.
-    /// With unlimited retries, a batch that failed is cut anew, as by a poller that took over.
+    /// Gives the cutting of batches to the caller: `cut` gets the number of records that a batch
+    /// could have and returns the number that it has. With unlimited retries, a batch that failed
+    /// is cut anew, as by a poller that took over.
     pub fn with_batch_cuts(mut self, cut: impl FnMut(usize) -> usize + Send + 'static) -> Self {
         self.cuts = Some(Mutex::new(Box::new(cut)));
         self
@@ -68,8 +71,8 @@ impl StreamMapping {
         Ok(deliveries)
     }
 
-    /// Steps every shard that can be read, all at once, with at most one invocation each, as Lambda does: what the
-    /// invocations write meets.
+    /// Steps every shard that can be read, all at once, with at most one invocation each, as Lambda
+    /// does: the writes of the invocations overlap.
     pub async fn step_together<Answer: Future<Output = Result<Value, String>>>(
         &mut self,
         now: DateTime<Utc>,
@@ -170,8 +173,9 @@ impl StreamMapping {
         self.shards.retain(|shard| is_listed(shard) || !shard.is_finished());
     }
 
-    /// Goes on after each shard's checkpoint, as a mapping that was disabled and is enabled: what was read before, and not
-    /// processed, is read again. If it was trimmed meanwhile, it is lost.
+    /// Continues after each shard's checkpoint, as a mapping that was disabled and is enabled:
+    /// records that were read before, and not processed, are read again. Records that were trimmed
+    /// meanwhile are lost.
     pub fn resume_from_checkpoints(&mut self) {
         self.shards.iter_mut().for_each(ShardReader::resume);
     }

@@ -15,10 +15,10 @@ use crate::record::Record;
 /// The largest state, in bytes of JSON.
 pub(crate) const MAX_STATE_BYTES: usize = 1024 * 1024;
 
-/// Why a function is invoked.
+/// The reason for which a function is invoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invocation {
-    /// There is a batch of records.
+    /// A batch of records is ready.
     Batch,
     /// A window has ended.
     WindowEnd,

@@ -1,4 +1,4 @@
-//! The DynamoDB API over HTTP: what a client sends is judged here, and [`Direct`]'s operations answer it.
+//! The DynamoDB API over HTTP: requests are checked here, and [`Direct`]'s operations answer them.
 //!
 //! The engine's own server allows every site. This one refuses whatever a browser sends: see [`reply`].
 
@@ -27,7 +27,7 @@ const AMZ_JSON: &str = "application/x-amz-json-1.0";
 
 const PLAIN_JSON: &str = "application/json";
 
-/// What DynamoDB says to a request that is not one of its protocol.
+/// DynamoDB's answer to a request that does not belong to its protocol.
 const NO_REQUEST: (StatusCode, &str, &str) = (StatusCode::NOT_FOUND, "", "<UnknownOperationException/>\n");
 
 /// The answer to what a browser sends.
@@ -62,9 +62,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
 
 /// Returns the status, the content type and the body of the answer.
 ///
-/// Nothing that has an `Origin` is let in. Browsers send one with every preflight and every POST, also of a page whose name
-/// was made to lead to this machine. SDKs, the AWS CLI and containers send none. So the `Host` needs no check: containers
-/// call this machine by another name.
+/// Requests with an `Origin` are rejected. Browsers send one with every preflight and every POST,
+/// also of a page whose name was made to lead to this machine. SDKs, the AWS CLI and containers
+/// send none. So the `Host` needs no check: containers call this machine by another name.
 async fn reply(engine: &Direct, request: Request) -> (StatusCode, &'static str, String) {
     let (parts, body) = request.into_parts();
     if parts.headers.contains_key(ORIGIN) {

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinError;
 
-/// What DynamoDB says of a value without a type.
+/// DynamoDB's message about a value without a type.
 const EMPTY_VALUE: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 
 /// An HTTP client for the SDKs of DynamoDB and its streams. Clones call the same engine.
@@ -38,7 +38,7 @@ impl HttpClient for Direct {
 impl HttpConnector for Direct {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let engine = self.clone();
-        // On another thread, if there is one: the caller goes on with its other calls meanwhile.
+        // On another thread, if there is one: the caller continues with its other calls meanwhile.
         match Handle::try_current() {
             Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
                 let answered = runtime.spawn(async move { engine.answer(&request) });
@@ -118,7 +118,7 @@ pub(super) fn operation<Form: OutputForm>(name: &str) -> Option<Operation<Form>>
     })
 }
 
-/// What an operation's output is made into.
+/// A form of an operation's output.
 pub(super) trait OutputForm: Sized {
     fn of(output: &impl Serialize) -> serde_json::Result<Self>;
 }
@@ -172,7 +172,7 @@ fn malformed(error: &serde_json::Error) -> DynoxideError {
     }
 }
 
-/// DynamoDB counts what is invalid in the write of one item.
+/// DynamoDB counts the errors in the write of one item.
 fn enveloped<Form>(result: Result<Form, DynoxideError>) -> Result<Form, DynoxideError> {
     result.map_err(|error| match error {
         DynoxideError::EnvelopedValidation(text) => {

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::template::Template;
 
-/// What was started: when, which function, and its input.
+/// A start: its time, the function, and its input.
 type Start = (DateTime<Utc>, &'static str, String);
 
 /// Functions that operators started and nobody has invoked yet, the oldest first.
@@ -25,7 +25,7 @@ impl Started {
         let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_in_time = |(at, package, _): &Start| {
             let function = Template::ours().and_then(|template| template.function(package));
-            function.is_ok_and(|it| it.longest_wait.is_none_or(|wait| now - *at < wait))
+            function.is_ok_and(|it| it.longest_wait().is_none_or(|wait| now - *at < wait))
         };
         let next = std::iter::from_fn(|| started.pop_front()).find(is_in_time);
         next.map(|(_, function, input)| (function, input))

@@ -22,7 +22,7 @@ use crate::engine::respond;
 /// The operations that write.
 pub const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
 
-/// What a try of a call returns.
+/// The result of a try of a call.
 pub type Answer = Result<Reply, ConnectorError>;
 
 /// One try of one SDK call, before it is sent.
@@ -30,35 +30,36 @@ pub type Answer = Result<Reply, ConnectorError>;
 pub struct Call {
     /// The number of the try among all that the layers have seen, from 0. A layer may number calls instead.
     pub number: usize,
-    /// Which try of the call this is, from 0.
+    /// The number of the try within its call, from 0.
     pub tried: usize,
     /// The operation, such as `PutItem`.
     pub operation: String,
-    /// What happens to it.
+    /// The fate of the try.
     pub fate: Fate,
     request: HttpRequest,
     input: OnceLock<Arc<Value>>,
     tells_capacity: bool,
 }
 
-/// What happens to a try.
+/// The fate of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is sent.
+    /// The try is sent.
     Pass,
-    /// It is rejected with this status and error code, and not sent.
+    /// The try is rejected with this status and error code, and not sent.
     Refuse(u16, &'static str),
-    /// It is a transaction, and is cancelled for this reason of its first action.
+    /// The try is a transaction, and is cancelled for this reason of its first action.
     CancelTransaction(&'static str),
-    /// It never arrives.
+    /// The try never arrives.
     LoseRequest,
-    /// The engine executes it, but the response is lost.
+    /// The engine executes the try, but the response is lost.
     LoseReply,
-    /// It is a SendMessageBatch, and SQS rejects its first entry. Only a simulated SQS can do that.
+    /// The try is a SendMessageBatch, and SQS rejects its first entry. Only a simulated SQS can do
+    /// that.
     RefuseFirstEntry,
-    /// The process is killed before it is sent.
+    /// The process is killed before the try is sent.
     KillBefore,
-    /// The process is killed after it is done.
+    /// The process is killed after the try is done.
     KillAfter,
 }
 
@@ -151,8 +152,8 @@ impl Call {
         self.input = Arc::new(input).into();
     }
 
-    /// Lets DynamoDB say what the call uses, of the table and of each index. [`Self::input`] stays as it was, if it was
-    /// parsed before.
+    /// Asks DynamoDB to report the capacity that the call uses, of the table and of each index.
+    /// [`Self::input`] stays as it was, if it was parsed before.
     pub fn ask_for_capacity(&mut self) {
         let Some(fields) = self.request.body().bytes().and_then(|body| body.strip_suffix(b"}")) else { return };
         if std::mem::replace(&mut self.tells_capacity, true) {

@@ -1,4 +1,4 @@
-//! The layer that injects faults: a closure decides what happens to each try.
+//! The layer that injects faults: a closure decides the fate of each try.
 
 use std::sync::Arc;
 

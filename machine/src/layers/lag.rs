@@ -1,4 +1,4 @@
-//! The layer that lets reads show the past: indexes lag, and reads without consistency are a moment behind.
+//! The layer that makes reads show the past: indexes lag, and reads without consistency are a moment behind.
 //!
 //! The embedded engine lacks that. The past comes from the changes of the hot table: an answer is made older by undoing
 //! the changes since then. The long-term table has no stream.
@@ -19,7 +19,7 @@ pub use past::{Past, Read};
 
 type Age = dyn Fn(Read<'_>, &mut Value) -> bool + Send + Sync;
 
-/// The layer. It follows the changes of the hot table, and makes each answer as old as `age` says.
+/// The layer. It reads the changes of the hot table, and makes each answer as old as `age` says.
 #[derive(Clone)]
 pub struct Lag {
     changes: Changes,

@@ -50,7 +50,7 @@ impl Recorder {
         Self::with_fate_over(inner, |_| Fate::Pass)
     }
 
-    /// Creates a recorder over plain HTTP that lets each try meet the fate that `decide` returns.
+    /// Creates a recorder over plain HTTP that gives each try the fate that `decide` returns.
     pub fn with_fate(decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) -> Self {
         Self::with_fate_over(Builder::new().build_http(), decide)
     }

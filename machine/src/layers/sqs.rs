@@ -15,11 +15,11 @@ use super::lag::Changes;
 /// A message that the queue has accepted.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// When.
+    /// The time at which it was accepted.
     pub at: DateTime<Utc>,
-    /// How many changes the hot table had by then.
+    /// The number of changes of the hot table by then.
     pub after_changes: usize,
-    /// Its body.
+    /// The message's body.
     pub request: Value,
 }
 

@@ -1,4 +1,4 @@
-//! The layer that holds calls to what the partitions of tables and indexes accept. They are throttled beyond it.
+//! The layer that throttles calls beyond the limits of the partitions of tables and indexes.
 //!
 //! From the Developer Guide: a partition accepts 1,000 write and 3,000 read units a second ("Designing partition keys"). An
 //! index at its limit throttles the table's writes ("GSI write throttling and back-pressure"). Burst capacity and the
@@ -23,21 +23,22 @@ use touched::{Touched, touched};
 
 pub use touched::partition_key;
 
-/// How many partitions a table or an index has at most: a month of heat would split them on and on.
+/// The most partitions of a table or an index: a month of heat would split them on and on.
 const AT_MOST: usize = 8;
 
-/// How long heat lasts at most. A partition splits after seven minutes of it.
+/// The longest heat. A partition splits after seven minutes of it.
 pub const LONGEST_HEAT: TimeDelta = TimeDelta::minutes(12);
 
-/// How far back a place is brought to the present, second by second. Before that, all was calm.
+/// The most seconds by which a place is brought to the present, one by one. Before that, all was
+/// calm.
 const REMEMBERED: i64 = LONGEST_HEAT.num_seconds() + 600;
 
-/// What a partition accepts, in units a second.
+/// Limits of a partition, in units a second.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many write units.
+    /// The limit of write units.
     pub writes: u64,
-    /// How many read units; none if reads use what writes do.
+    /// The limit of read units; none if reads and writes share one limit.
     pub reads: Option<u64>,
     /// Whether what a second uses beyond its limit is missing in the next one, and a write whose condition fails is charged. A
     /// month leaves both out.
@@ -58,15 +59,15 @@ pub struct Place {
 /// A time in which a part of a place is throttled, whatever is asked of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Heat {
-    /// Its first second.
+    /// The first second of the heat.
     pub from: i64,
-    /// The second after its last.
+    /// The second after the last.
     pub to: i64,
     /// The position of the part in the hash space.
     pub position: u32,
 }
 
-/// What a partition key was charged.
+/// A charge of a partition key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
     /// The place: a table, or `table/index`.
@@ -93,7 +94,8 @@ struct State {
     places: BTreeMap<String, Place>,
     /// The shard of each head, by which its entries in indexes are found.
     shards: BTreeMap<Key, String>,
-    /// What the last write of an item cost: as much as a write whose condition it fails.
+    /// The cost of the last write of each item: the same as that of a write whose condition it
+    /// fails.
     costs: BTreeMap<(String, Key), CapacityUse>,
     charges: Vec<Charge>,
 }
@@ -157,7 +159,7 @@ impl Throttle {
         unprocessed
     }
 
-    /// Takes what the last call was charged.
+    /// Takes the charges of the last call.
     pub fn take_charges(&self) -> Vec<Charge> {
         std::mem::take(&mut self.state().charges)
     }
@@ -174,7 +176,8 @@ impl Throttle {
             let is_failed =
                 answer["__type"].as_str().is_some_and(|kind| kind.ends_with("ConditionalCheckFailedException"));
             if is_failed {
-                // The engine reports nothing here. DynamoDB charges for the item that is there, at least 1 unit.
+                // The engine reports nothing here. DynamoDB charges for the stored item, at least 1
+                // unit.
                 let table = input["TableName"].as_str().unwrap_or_default();
                 let least = || CapacityUse::from([((operation.to_owned(), table.to_owned()), 2)]);
                 used = state.costs.get(&id).cloned().unwrap_or_else(least);
@@ -346,7 +349,7 @@ mod tests {
         let (throttle, time) = throttle(&["t"]);
         assert_eq!(accepted(&throttle, &time, 1, 0..2), [1_000, 1_000]);
         assert_eq!(accepted(&throttle, &time, 1, 9..10), [1_000]);
-        // What is overdrawn is missing in the next second: 1,000 is 62.5 times 16.
+        // An overdraft is missing in the next second: 1,000 is 62.5 times 16.
         assert_eq!(accepted(&throttle, &time, 16, 10..14), [63, 62, 63, 62]);
     }
 

@@ -20,7 +20,7 @@ use row::{Row, Seen};
 
 pub use table::Weakness;
 
-/// How many of a thousand calls are swallowed.
+/// The number of swallowed calls in a thousand.
 const SWALLOWED: u16 = 60;
 
 /// The layer. Clones share the weakness and the random source.

@@ -2,10 +2,10 @@
 
 use super::yaml::{Content, Node, YamlError};
 
-/// What takes the place of a parameter's value, of a resource's name or of a condition.
+/// The values in place of parameters, names of resources and conditions.
 pub type Given<'g> = &'g dyn Fn(&str) -> Option<String>;
 
-/// What intrinsic functions refer to.
+/// The sections of the template to which intrinsic functions refer.
 #[derive(Debug)]
 pub(crate) struct Intrinsics {
     pub(crate) parameters: Node,
@@ -17,12 +17,12 @@ pub(crate) struct Intrinsics {
 impl Intrinsics {
     /// Returns a node without intrinsic functions: parameters have their defaults, and resources are their logical ids.
     pub(crate) fn resolved(&self, node: &Node) -> Result<Node, YamlError> {
-        self.some(node, &|_| None)
+        self.value(node, &|_| None)
     }
 
-    /// Returns a node as a text, with what is given.
+    /// Returns a node as a text, with the given values.
     pub(crate) fn text(&self, node: &Node, given: Given<'_>) -> Result<String, YamlError> {
-        let value = self.some(node, given)?;
+        let value = self.value(node, given)?;
         match value.content {
             Content::Text(text) => Ok(text),
             Content::Integer(number) => Ok(number.to_string()),
@@ -31,25 +31,21 @@ impl Intrinsics {
         }
     }
 
-    fn some(&self, node: &Node, given: Given<'_>) -> Result<Node, YamlError> {
-        self.value(node, given)?.ok_or_else(|| node.error("AWS::NoValue stands where a value has to be"))
-    }
-
-    /// Returns the value of a node; none if it is `AWS::NoValue`, with which its field goes.
-    fn value(&self, node: &Node, given: Given<'_>) -> Result<Option<Node>, YamlError> {
+    /// Returns the value of a node. It is nothing for `AWS::NoValue`, with which its field or element goes.
+    fn value(&self, node: &Node, given: Given<'_>) -> Result<Node, YamlError> {
+        let is_there = |value: &Result<Node, _>| !matches!(value, Ok(Node { content: Content::Null, .. }));
         let content = match &node.content {
             Content::List(nodes) => {
-                let values = nodes.iter().filter_map(|node| self.value(node, given).transpose());
+                let values = nodes.iter().map(|node| self.value(node, given)).filter(is_there);
                 Content::List(values.collect::<Result<_, _>>()?)
             }
             Content::Map(fields) => {
-                let field = |(name, node): &(String, Node)| {
-                    Some(self.value(node, given).transpose()?.map(|value| (name.clone(), value)))
-                };
-                Content::Map(fields.iter().filter_map(field).collect::<Result<_, _>>()?)
+                let values = fields.iter().map(|(name, node)| Ok((name.clone(), self.value(node, given)?)));
+                let values = values.filter(|field| !matches!(field, Ok((_, Node { content: Content::Null, .. }))));
+                Content::Map(values.collect::<Result<_, YamlError>>()?)
             }
             Content::Tagged(tag, of) => match (tag.as_str(), of.text(), of.elements()) {
-                ("Ref", Some("AWS::NoValue"), _) => return Ok(None),
+                ("Ref", Some("AWS::NoValue"), _) => Content::Null,
                 ("Ref", Some(name), _) => self.referred(name, node, given)?,
                 ("GetAtt", Some(name), _) => {
                     self.referred(name.split('.').next().unwrap_or(name), node, given)?;
@@ -63,7 +59,7 @@ impl Intrinsics {
                     return Ok(if is_met { then } else { otherwise });
                 }
                 ("Join", _, [separator, of]) => {
-                    let of = self.some(of, given)?;
+                    let of = self.value(of, given)?;
                     let parts: Vec<String> =
                         of.elements().iter().map(|part| self.text(part, given)).collect::<Result<_, _>>()?;
                     Content::Text(parts.join(&self.text(separator, given)?))
@@ -79,11 +75,11 @@ impl Intrinsics {
             },
             other => other.clone(),
         };
-        Ok(Some(Node { line: node.line, content }))
+        Ok(Node { line: node.line, content })
     }
 
     fn is_true(&self, node: &Node, given: Given<'_>) -> Result<bool, YamlError> {
-        match self.some(node, given)?.content {
+        match self.value(node, given)?.content {
             Content::Bool(value) => Ok(value),
             _ => Err(node.error("this is not a condition")),
         }
@@ -97,7 +93,7 @@ impl Intrinsics {
         self.is_true(known.ok_or_else(|| node.error(&format!("there is no condition {condition}")))?, given)
     }
 
-    /// Returns what a name refers to: what is given, a parameter's default, or a resource's id.
+    /// Returns the value of a name: the given one, a parameter's default, or a resource's id.
     fn referred(&self, name: &str, node: &Node, given: Given<'_>) -> Result<Content, YamlError> {
         if let Some(value) = given(name) {
             return Ok(Content::Text(value));

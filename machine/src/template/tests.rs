@@ -1,4 +1,4 @@
-//! What one machine reads of the template, and what stops the start.
+//! Parts of the template that one machine reads, and errors in it that stop the start.
 
 use super::*;
 
@@ -38,7 +38,21 @@ fn what_one_machine_cannot_read_is_an_error_with_its_line() {
             "Schedule: rate(1 minute)",
             "unknown field `Schedule`",
         ),
-        ("Type: SQS\n          Properties:", "Type: Kinesis\n          Properties:", "one machine has no such event"),
+        ("Type: SQS\n          Properties:", "Type: Kinesis\n          Properties:", "unknown variant `Kinesis`"),
+        ("Enabled: !If [IsSettling", "Enable: !If [IsSettling", "unknown field `Enable`"),
+        ("MaximumConcurrency: !Ref", "MinimumConcurrency: !Ref", "unknown field `MinimumConcurrency`"),
+        ("BisectBatchOnFunctionError: true", "BisectBatchOnFunctionErrors: true", "unknown field `BisectBatch"),
+        ("Path: /counts", "Paths: /counts", "unknown field `Paths`"),
+        ("Timeout: 290", "Timeouts: 290", "unknown field `Timeouts`"),
+        ("Handler: bootstrap", "Handle: bootstrap", "unknown field `Handle`"),
+        ("MaximumEventAgeInSeconds: 60", "MaximumAgeInSeconds: 60", "unknown field `MaximumAgeInSeconds`"),
+        ("VisibilityTimeout: 180", "VisibleAfter: 180", "unknown field `VisibleAfter`"),
+        ("maxReceiveCount: 30", "maxReceives: 30", "unknown field `maxReceives`"),
+        (
+            "MaximumRetryAttempts: 0\n        MaximumEventAgeInSeconds: 60",
+            "MaximumRetryAttempts: 2\n        MaximumEventAgeInSeconds: 60",
+            "one machine repeats no run that failed",
+        ),
     ] {
         let told = error_of(good, bad);
         assert!(told.starts_with(error), "{bad}: {told}");

@@ -4,15 +4,15 @@ use std::fmt;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
-use serde::de::{self, DeserializeOwned, IntoDeserializer, Visitor};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 /// A node of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Its line, from 1 on.
+    /// The node's line, from 1 on: that of its name, if it has one.
     pub line: usize,
-    /// Its content.
+    /// The node's content.
     pub content: Content,
 }
 
@@ -37,7 +37,7 @@ pub enum Content {
     Tagged(String, Box<Node>),
 }
 
-/// What is wrong with a document, and in which line.
+/// An error in a document, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct YamlError {
     line: Option<usize>,
@@ -54,6 +54,13 @@ impl fmt::Display for YamlError {
 }
 
 impl std::error::Error for YamlError {}
+
+impl YamlError {
+    /// Returns the error with a line, if it has none yet.
+    fn within(self, node: &Node) -> Self {
+        Self { line: self.line.or(Some(node.line)), ..self }
+    }
+}
 
 impl de::Error for YamlError {
     fn custom<T: fmt::Display>(message: T) -> Self {
@@ -113,9 +120,10 @@ impl Node {
                 loop {
                     match next(events)? {
                         (Event::MappingEnd, _) => break,
-                        (Event::Scalar(name, ..), _) if fields.iter().all(|(known, _)| *known != name) => {
+                        (Event::Scalar(name, ..), of_name) if fields.iter().all(|(known, _)| *known != name) => {
                             let (event, span) = next(events)?;
-                            fields.push((name.into_owned(), Self::build(event, span, events)?));
+                            let value = Self::build(event, span, events)?;
+                            fields.push((name.into_owned(), Self { line: of_name.start.line(), ..value }));
                         }
                         (_, span) => return Err(at(span.start.line(), "a name must be a text, and be there once")),
                     }
@@ -133,7 +141,7 @@ impl Node {
         })
     }
 
-    /// Returns the fields of a mapping; none of anything else.
+    /// Returns the fields of a mapping. Other nodes have no fields.
     pub fn fields(&self) -> &[(String, Self)] {
         match &self.content {
             Content::Map(fields) => fields,
@@ -154,13 +162,27 @@ impl Node {
         self.get(name).ok_or_else(|| self.error(&format!("{name} is missing")))
     }
 
-    /// Returns a mapping without some of its fields.
+    /// Returns a node without the fields of some names, in mappings of mappings, too.
     pub fn without(&self, names: &[&str]) -> Self {
-        let fields = self.fields().iter().filter(|(name, _)| !names.contains(&name.as_str()));
-        Self { line: self.line, content: Content::Map(fields.cloned().collect()) }
+        let Content::Map(fields) = &self.content else { return self.clone() };
+        let kept = fields.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        let fields = kept.map(|(name, node)| (name.clone(), node.without(names))).collect();
+        Self { line: self.line, content: Content::Map(fields) }
     }
 
-    /// Returns the elements of a list; none of anything else.
+    /// Takes a field that a mapping has to have out of it.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn take(&mut self, name: &str) -> Result<Self, YamlError> {
+        let taken = self.field(name)?.clone();
+        if let Content::Map(fields) = &mut self.content {
+            fields.retain(|(known, _)| known != name);
+        }
+        Ok(taken)
+    }
+
+    /// Returns the elements of a list. Other nodes have no elements.
     pub fn elements(&self) -> &[Self] {
         match &self.content {
             Content::List(nodes) => nodes,
@@ -230,15 +252,12 @@ impl<'de> de::Deserializer<'de> for &'de Node {
             Content::Number(value) => visitor.visit_f64(*value),
             Content::Text(text) => visitor.visit_borrowed_str(text),
             Content::List(nodes) => visitor.visit_seq(SeqDeserializer::new(nodes.iter())),
-            Content::Map(fields) => {
-                let fields = fields.iter().map(|(name, node)| (name.as_str(), node));
-                visitor.visit_map(MapDeserializer::new(fields))
-            }
+            Content::Map(fields) => visitor.visit_map(Fields { rest: fields.iter(), value: self }),
             Content::Tagged(tag, node) => {
                 visitor.visit_map(MapDeserializer::new([(format!("!{tag}"), &**node)].into_iter()))
             }
         };
-        read.map_err(|error| YamlError { line: error.line.or(Some(self.line)), ..error })
+        read.map_err(|error| error.within(self))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
@@ -256,12 +275,33 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, YamlError> {
         let name: StrDeserializer<'_, YamlError> = self.text().unwrap_or_default().into_deserializer();
-        visitor.visit_enum(name).map_err(|error| YamlError { line: error.line.or(Some(self.line)), ..error })
+        visitor.visit_enum(name).map_err(|error| error.within(self))
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// The fields of a mapping that are not read yet, and the value of the field whose name was read last.
+struct Fields<'n> {
+    rest: std::slice::Iter<'n, (String, Node)>,
+    value: &'n Node,
+}
+
+impl<'n> de::MapAccess<'n> for Fields<'n> {
+    type Error = YamlError;
+
+    fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, YamlError> {
+        let Some((name, value)) = self.rest.next() else { return Ok(None) };
+        self.value = value;
+        let name: StrDeserializer<'_, YamlError> = name.as_str().into_deserializer();
+        seed.deserialize(name).map(Some).map_err(|error| error.within(value))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, YamlError> {
+        seed.deserialize(self.value).map_err(|error| error.within(self.value))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 
-/// How the transaction service answers a payment that chooses it.
+/// An answer of the transaction service, chosen by the payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chosen {
     /// The payment fails.
@@ -33,13 +33,13 @@ impl Chosen {
     /// The reason of payments that fail by choice.
     pub const REASON: &str = "insufficient funds";
 
-    /// How long a late result takes. A request is sent again after an hour.
+    /// The delay of a late result. A request is sent again after an hour.
     pub const LATE: TimeDelta = TimeDelta::minutes(90);
 
-    /// How long after a result the one that contradicts it comes.
+    /// The delay from a result to the one that contradicts it.
     pub const CONTRADICTS_AFTER: TimeDelta = TimeDelta::minutes(1);
 
-    /// What a reference chooses, if anything.
+    /// The choice by a reference, if it makes one.
     #[must_use]
     pub fn of(reference: &str) -> Option<Self> {
         let word = reference.split(' ').next();

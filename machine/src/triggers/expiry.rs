@@ -1,4 +1,4 @@
-//! What DynamoDB does by itself: it deletes items of payments' tables that have expired. An embedded engine does not.
+//! DynamoDB's own work: it deletes expired items of the payments' tables. An embedded engine does not.
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
@@ -8,7 +8,8 @@ use payments_store::schema::{HISTORY, PAYMENTS};
 
 use crate::stack::Stack;
 
-/// How often expired items are looked for, which reads both tables. DynamoDB takes days at the most.
+/// The interval of the search for expired items, which reads both tables. DynamoDB takes days at
+/// the most.
 const EVERY: TimeDelta = TimeDelta::hours(6);
 
 /// The expiry of the items of the hot table and of the long-term table.

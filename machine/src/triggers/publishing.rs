@@ -22,7 +22,7 @@ use crate::handlers::invocation::context;
 use crate::stack::Stack;
 use crate::triggers::sources::stream_settings;
 
-/// What invokes `publish`.
+/// The invocations of `publish`.
 pub(super) struct Publishing {
     functions: Arc<dyn Handlers>,
     clock: Clock,
@@ -47,12 +47,13 @@ impl Publishing {
         Ok(Self { functions, clock, timeout, stream, is_in_background: false, store, running: Vec::new() })
     }
 
-    /// Lets invocations run beside the rest from now on.
+    /// From now on, invocations run beside the rest.
     pub(super) fn in_background(&mut self) {
         self.is_in_background = true;
     }
 
-    /// Invokes the function. In the background it does not wait for its end. What is too much at once is left to the schedule.
+    /// Invokes the function. In the background it does not wait for its end. Invocations beyond the
+    /// limit are left to the schedule.
     pub(super) async fn invoke(&mut self, input: Value) -> Result<(), String> {
         if !self.is_in_background {
             return run(&*self.functions, input, self.deadline()).await;
@@ -100,7 +101,7 @@ impl Publishing {
         join_all(self.running.drain(..)).await;
     }
 
-    /// Takes what has ended off the list. Returns the first failure.
+    /// Takes ended invocations off the list. Returns the first failure.
     fn reap(&mut self) -> Result<(), String> {
         let mut ended = Ok(());
         self.running.retain_mut(|running| match running.now_or_never() {

@@ -1,6 +1,7 @@
 //! The functions that operators start in the console, one after the other.
 //!
-//! In the background they run beside the rest, as on AWS: a recount compares counters that go on counting, and nothing waits for it.
+//! In the background they run beside the rest, as on AWS: a recount compares counters that
+//! still change, and nothing waits for it.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::handlers::Started;
 use crate::handlers::invocation::context;
 use crate::stack::Stack;
 
-/// What invokes the functions that operators started.
+/// The invocations of functions that operators started.
 pub(super) struct Starting {
     functions: Arc<dyn Handlers>,
     clock: Clock,
@@ -33,12 +34,13 @@ impl Starting {
         Self { functions, clock, timeout, started, is_in_background: false, running: None }
     }
 
-    /// Lets invocations run beside the rest from now on.
+    /// From now on, invocations run beside the rest.
     pub(super) fn in_background(&mut self) {
         self.is_in_background = true;
     }
 
-    /// Invokes what was started, or the next of it if nothing runs. Returns the failures of what has ended, one line each.
+    /// Invokes the started functions, or the next one if nothing runs. Returns the failures of
+    /// ended ones, one line each.
     pub(super) async fn step(&mut self, now: DateTime<Utc>) -> Vec<String> {
         let mut failures = Vec::new();
         if let Some((function, running)) = &mut self.running {
@@ -78,7 +80,7 @@ async fn run(
     functions.scheduled(function, input, context(until)).await
 }
 
-/// Logs what a function answered, which on AWS nobody learns. Returns why it failed.
+/// Logs the answer of a function, which on AWS nobody learns. Returns the reason of a failure.
 fn ended(function: &'static str, answer: Result<Value, String>) -> Option<String> {
     match answer {
         Ok(answer) => {

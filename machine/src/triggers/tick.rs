@@ -1,4 +1,4 @@
-//! What a tick did, in numbers and in one line. The functions' numbers are read from their metrics.
+//! The work of a tick, in numbers and in one line. The functions' numbers are read from their metrics.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What one or several ticks did.
+/// The work of one or several ticks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tick {
     /// The metrics of the functions.
@@ -22,11 +22,11 @@ pub struct Tick {
     pub troubles: Vec<String>,
     /// The lines of the functions' metrics. A sum of ticks has those of none.
     pub metrics: Vec<String>,
-    /// How long it took.
+    /// The time that the tick took.
     pub took: Took,
 }
 
-/// How long the parts of a tick took on this machine.
+/// The times that the parts of a tick took on this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Took {
     /// Claiming and redriving.

@@ -9,8 +9,8 @@ use crate::call::Call;
 use crate::note::{Kind, Note, Origin};
 use crate::stack::{StackNow, describe};
 use crate::stages::clients::closed;
-use crate::stages::tables::{describe_table, expiry, streamed};
-use crate::stages::{fact, wait};
+use crate::stages::tables::{expiry, streamed};
+use crate::stages::{describe_table, fact, wait};
 use crate::step::{Act, Fact, Runner, Step, Want};
 
 /// An invocation may begin five minutes after it was asked for, and runs for up to ten.

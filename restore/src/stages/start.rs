@@ -7,10 +7,9 @@ use clap::Args;
 use payments_model::{ShardCount, UtcSecond};
 use serde_json::json;
 
-use crate::call::Call;
 use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::StackNow;
-use crate::stages::{SOON, fact, tables::describe_table};
+use crate::stages::{SOON, describe_table, fact, window};
 use crate::step::{Act, Fact, Read, Step, Want};
 
 /// The tables to restore, and the instants.
@@ -117,13 +116,4 @@ fn needed_of(kind: Kind, table: &Table) -> Vec<Fact> {
         needs.push(window(&table.old, table.to, kind));
     }
     needs
-}
-
-/// The backups of a table have an instant, or at least exist.
-pub(super) fn window(table: &str, to: Option<UtcSecond>, kind: Kind) -> Fact {
-    let call = Call::aws(&format!("dynamodb describe-continuous-backups --table-name {table}"));
-    let part = "/ContinuousBackupsDescription/PointInTimeRecoveryDescription";
-    let want = to.map_or_else(|| Want::Is(json!({"PointInTimeRecoveryStatus": "ENABLED"})), Want::Covers);
-    let remedy = format!("choose an instant to which the {} table can be restored, and start again", kind.word());
-    fact(format!("the backups' window of {table}"), call, part, want, remedy)
 }

@@ -7,13 +7,8 @@ use crate::call::Call;
 use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::StackNow;
 use crate::stages::clients::closed;
-use crate::stages::start::window;
-use crate::stages::{HOURS, fact, step, wait};
+use crate::stages::{HOURS, describe_table, fact, step, wait, window};
 use crate::step::{Act, Fact, Read, Runner, Step, Want};
-
-pub(super) fn describe_table(table: &str) -> Call {
-    Call::aws(&format!("dynamodb describe-table --table-name {table}"))
-}
 
 /// The steps that restore the tables. An import changes no setting, so each table gets those of the template here.
 ///

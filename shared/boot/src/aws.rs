@@ -22,8 +22,8 @@ use payments_store::Store;
 use crate::client::{CONNECT_TIMEOUT, any_credentials, http_timeouts, retries, timeouts};
 use crate::config::DataConfig;
 
-/// How long a function's start waits for its first connection and an answer on it. After that, the first call
-/// opens another.
+/// Time that a function's start waits for its first connection and an answer on it. After that, the
+/// first call opens another.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Creates a pool of TLS connections that any client can use.

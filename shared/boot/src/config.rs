@@ -23,10 +23,10 @@ pub struct Lookup<'a>(&'a dyn Fn(&str) -> Option<String>);
 /// A variable that is missing or invalid.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// It is not set, or empty.
+    /// The variable is not set, or empty.
     #[error("the environment variable {0} is not set; set it to {1}")]
     Missing(&'static str, &'static str),
-    /// It has an invalid value.
+    /// The variable has an invalid value.
     #[error("the environment variable {0} is {1:?}: {2}")]
     Invalid(&'static str, String, String),
 }
@@ -44,7 +44,7 @@ impl<'a> Lookup<'a> {
         Self(lookup)
     }
 
-    /// The value of a variable; none if it is unset or empty.
+    /// The value of a variable; `None` if it is unset or empty.
     pub fn text(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|value| !value.is_empty())
     }
@@ -97,18 +97,18 @@ impl<'a> Lookup<'a> {
         self.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")
     }
 
-    /// Reads `HORIZON_DAYS`: how many days ahead a payment may be due.
+    /// Reads `HORIZON_DAYS`: the number of days ahead on which a payment may be due.
     pub fn horizon_days(&self) -> Result<u32, ConfigError> {
         self.number("HORIZON_DAYS", DEFAULT_HORIZON_DAYS)
     }
 
-    /// Reads `CALENDARS`: the calendars of currencies; none if it is not set.
+    /// Reads `CALENDARS`: the calendars of currencies; empty if it is not set.
     pub fn calendars(&self) -> Result<CurrencyCalendars, ConfigError> {
         Ok(self.optional("CALENDARS")?.unwrap_or_default())
     }
 
-    /// Reads the bank's business days: `CALENDARS`, `CUT_OFFS`, `CUT_OFF_LEAD_MINUTES` and `DATE_RULE`. Without calendars every
-    /// day is open.
+    /// Reads the bank's business days: `CALENDARS`, `CUT_OFFS`, `CUT_OFF_LEAD_MINUTES` and
+    /// `DATE_RULE`. Without calendars every day is open.
     pub fn business_days(&self) -> Result<BusinessDays, ConfigError> {
         let cut_offs: CutOffs = self.optional("CUT_OFFS")?.unwrap_or_default();
         let lead = TimeDelta::minutes(self.number("CUT_OFF_LEAD_MINUTES", DEFAULT_LEAD_MINUTES)?.into());
@@ -123,7 +123,7 @@ impl<'a> Lookup<'a> {
         self.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")
     }
 
-    /// Reads `WEBHOOK_SECRET`: where the master secret of webhooks is.
+    /// Reads `WEBHOOK_SECRET`: the place of the master secret of webhooks.
     pub fn webhook_secret(&self) -> Result<String, ConfigError> {
         self.required("WEBHOOK_SECRET", "the id of the master secret of webhooks in Secrets Manager, or given:SECRET")
     }
@@ -134,15 +134,17 @@ impl<'a> Lookup<'a> {
         self.required("ACCOUNT_CLAIM", "the claim that names a token's accounts")
     }
 
-    /// Reads `MACHINE_CLIENTS`: the clients whose tokens pass without the account claim, separated by commas. `none` is nobody. It has no
-    /// default, so that it is not forgotten: then every machine would be refused.
+    /// Reads `MACHINE_CLIENTS`: the clients whose tokens pass without the account claim, separated
+    /// by commas. `none` names no client. The variable has no default: if it were forgotten, every
+    /// machine would be rejected.
     pub fn machine_clients(&self) -> Result<Vec<String>, ConfigError> {
         let clients: String = self.required("MACHINE_CLIENTS", "the clients that name no accounts, or none")?;
         let named = clients.split(',').filter(|client| !client.is_empty() && *client != NO_CLIENTS);
         Ok(named.map(str::to_owned).collect())
     }
 
-    /// Whether this is `sam local`, which has no JWT authorizers, so that requests arrive without claims.
+    /// Whether this is `sam local`, which has no JWT authorizers, so that requests arrive without
+    /// claims.
     ///
     /// A deployed function never looks like it. Only `sam local` sets `AWS_SAM_LOCAL`, and a test keeps it out of
     /// the template. Someone who may configure a function could still set it, so the log stream has to agree:
@@ -237,7 +239,7 @@ mod tests {
             Lookup::new(&set).business_days().map_err(|error| error.to_string())
         };
         assert!(read("", "", "", "").unwrap().is_always_open());
-        // Whoever empties the calendars, and leaves the cut-offs, has switched all off.
+        // An operator who empties the calendars, and leaves the cut-offs, has switched all off.
         assert!(read("", "T2=16:00", "", "following").unwrap().is_always_open());
         assert_eq!(read("EUR=T2", "T2=16:00", "", "following").map(|days| days.rule()), Ok(DateRule::Following));
         for (calendars, cut_offs, lead, rule, want) in [

@@ -1,4 +1,5 @@
-//! Deadlines: when an invocation stops starting work, so that it ends before Lambda or API Gateway cuts it off.
+//! Deadlines: the instants at which invocations stop starting work, so that they end before Lambda or API Gateway cuts
+//! them off.
 
 use std::time::Duration;
 
@@ -7,16 +8,17 @@ use payments_store::CALL_TIMEOUT;
 
 use crate::clock::Clock;
 
-/// The most calls that follow one look at the deadline. The archive may write a copy twice, and the redrive reads a
-/// page and its heads.
+/// The most calls after one check of the deadline. The archive may write a copy twice, and the
+/// redrive reads a page and its heads.
 const CALLS_AFTER_A_LOOK: u32 = 2;
 
 /// The time reserved for work in progress and the answer: two calls of at most 5 s each and 1 s for the rest, but at
 /// most half of the time that is left.
 pub const MARGIN: Duration = CALL_TIMEOUT.saturating_mul(CALLS_AFTER_A_LOOK).saturating_add(Duration::from_secs(1));
 
-/// How long an HTTP request starts work. The calls of one payment follow it, each of at most 5 s. `tests/rules` adds
-/// them up: a request ends before the functions' timeout of 28 s and API Gateway's of 30 s.
+/// Time for which an HTTP request starts work. The calls of one payment come after it, each of at
+/// most 5 s. `tests/rules` adds them up: a request ends before the functions' timeout of 28 s and
+/// API Gateway's of 30 s.
 pub const HTTP_BUDGET: Duration = Duration::from_secs(5);
 
 /// The instant at which an invocation stops starting work.

@@ -20,7 +20,8 @@ const NAMESPACE: &str = "ScheduledPayments";
 /// The only dimension: the function's name, which includes the stack's.
 const DIMENSION: &str = "Function";
 
-/// What makes metrics of a line's numbers. Without it, CloudWatch only keeps the line, and charges for no metric.
+/// The field that makes metrics of a line's numbers. Without it, CloudWatch only keeps the line,
+/// and charges for no metric.
 const HEADER: &str = "_aws";
 
 /// The place where metrics are written. Clones share captured lines.
@@ -63,8 +64,8 @@ struct Line<'e, E: Entry> {
 }
 
 impl Metrics {
-    /// Writes the metrics of the function that Lambda runs to standard output. Reads `MONITORING`: if it is `off`, the lines
-    /// have the numbers, and CloudWatch makes no metrics of them.
+    /// Writes the metrics of the function that Lambda runs to standard output. Reads `MONITORING`:
+    /// if it is `off`, the lines have the numbers, and CloudWatch makes no metrics of them.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`].
@@ -116,7 +117,7 @@ impl Metrics {
     }
 }
 
-/// The line without what makes metrics of its numbers.
+/// The line without the field that makes metrics of its numbers.
 fn without_header(line: Vec<u8>) -> Vec<u8> {
     let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(&line) else { return line };
     fields.remove(HEADER);

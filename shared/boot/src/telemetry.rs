@@ -33,8 +33,8 @@ fn log_zones() {
     tracing::info!(time_zones = zone_data_version(), "the function starts");
 }
 
-/// Returns the log's filter: levels by target, from `RUST_LOG` (such as `info,dynoxide=error`). If `RUST_LOG` is missing or invalid, `default`
-/// applies.
+/// Returns the log's filter: levels by target, from `RUST_LOG` (such as `info,dynoxide=error`). If
+/// `RUST_LOG` is missing or invalid, `default` applies.
 #[must_use]
 pub fn log_filter(default: &str) -> Targets {
     let wanted = Lookup::environment().text("RUST_LOG").and_then(|text| text.parse().ok());

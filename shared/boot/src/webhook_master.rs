@@ -9,11 +9,13 @@ use payments_model::webhook::MasterSecret;
 use payments_model::{Outage, OutageKind};
 use tokio::sync::OnceCell;
 
-/// The master secret of webhooks. It is read once by each sandbox: whoever changes it deploys anew.
+/// The master secret of webhooks. Each sandbox reads it once, so a changed secret needs a new
+/// deployment.
 #[derive(Clone)]
 pub struct WebhookMaster(Arc<Source>);
 
-/// What a variable begins with that holds the secret itself: for `sam local`, which has no Secrets Manager.
+/// The prefix of a variable that holds the secret itself: for `sam local`, which has no Secrets
+/// Manager.
 #[cfg(feature = "aws")]
 const GIVEN: &str = "given:";
 
@@ -24,13 +26,13 @@ struct Source {
 
 type Read = dyn Fn() -> BoxFuture<'static, Result<MasterSecret, WebhookMasterError>> + Send + Sync;
 
-/// Why the master secret is not known.
+/// The reason why the master secret is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookMasterError {
     /// Secrets Manager rejected the call or did not answer.
     #[error("Secrets Manager did not return the master secret of webhooks")]
     NotRead(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The secret's text is no master secret.
+    /// The text is not a valid master secret.
     #[error("the master secret of webhooks cannot be used")]
     Unusable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -61,11 +63,11 @@ impl WebhookMaster {
         Self(Arc::new(Source { read: Box::new(read), known: OnceCell::new() }))
     }
 
-    /// The secret that a variable names: the id in Secrets Manager, which the function's own role reads. Nothing is read yet. After
-    /// `given:` comes the secret itself.
+    /// The secret that a variable names: the id in Secrets Manager, which the function's own role
+    /// reads. Nothing is read yet. A variable with `given:` has the secret itself after it.
     ///
     /// # Errors
-    /// [`WebhookMasterError`] if that is no secret.
+    /// [`WebhookMasterError`] if the secret itself is invalid.
     #[cfg(feature = "aws")]
     pub async fn configured(id: &str) -> Result<Self, WebhookMasterError> {
         if let Some(secret) = id.strip_prefix(GIVEN) {
@@ -84,8 +86,8 @@ impl WebhookMaster {
         }))
     }
 
-    /// Returns the secret, which is read at the first call. A read that fails is tried again at the next one: the function's other work goes
-    /// on without it.
+    /// Returns the secret, which is read at the first call. A failed read is retried at the next
+    /// call: the function's other work continues without it.
     ///
     /// # Errors
     /// [`WebhookMasterError`] if it cannot be read or used.

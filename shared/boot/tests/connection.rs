@@ -25,7 +25,7 @@ async fn the_first_call_finds_an_open_connection() -> Result<()> {
     Ok(())
 }
 
-/// The other tests' client is not the deployed one, so both have to have the same bounds.
+/// The other tests use another client than the deployed one, so both must have the same bounds.
 #[tokio::test]
 async fn the_deployed_client_has_the_timeouts_and_retries_of_the_tests_client() {
     // Nothing listens there, so no connection opens, which the start tolerates.

@@ -14,19 +14,20 @@ use crate::kind::FileKind;
 /// The bytes of events after which a file is full. It ends with a segment, so it may have a segment more.
 pub const MAX_OBJECT_BYTES: usize = 5 * 1024 * 1024;
 
-/// The most bytes of a file's text. Calls for segments bring some at a time, and one line says what the file holds.
+/// The most bytes of a file's text. Calls for segments bring some at a time, and one line describes
+/// the file.
 const MAX_TEXT_BYTES: u64 = (2 * MAX_OBJECT_BYTES + MAX_SEGMENT_BYTES) as u64;
 
 /// The format.
 const FORMAT: u32 = 1;
 
-/// Why bytes are no file of the journal.
+/// The reason why bytes are not a file of the journal.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// It is not gzip, too long, or not text.
+    /// The bytes are not gzip, too long, or not text.
     #[error("its text cannot be read")]
     Text(#[from] std::io::Error),
-    /// A line is not as it should be.
+    /// A line is malformed.
     #[error("its first line cannot be read")]
     Line(#[from] serde_json::Error),
     /// The first line is of another file, or of a later format.
@@ -39,7 +40,7 @@ pub enum ObjectError {
 pub struct JournalObject {
     /// The place of its first event: the beginning of a segment.
     pub first: LogPosition,
-    /// The place after its last event, in the same epoch: where the next file of the epoch begins.
+    /// The place after its last event, in the same epoch: the next file of the epoch begins there.
     pub after: LogPosition,
     /// The events, as the log has them.
     pub events: Vec<String>,
@@ -65,7 +66,7 @@ impl JournalObject {
     /// Encodes the file.
     ///
     /// # Errors
-    /// None that is known: memory takes all bytes.
+    /// No error is known: memory takes all bytes.
     pub fn encode(&self) -> std::io::Result<Vec<u8>> {
         let (cursor, next_cursor) = (self.first.to_string(), self.after.to_string());
         let about = About { journal: FORMAT, cursor, next_cursor, events: self.events.len() };
@@ -82,7 +83,7 @@ impl JournalObject {
     /// Decodes the file that begins at a place.
     ///
     /// # Errors
-    /// [`ObjectError`] if it is damaged, or of another place.
+    /// [`ObjectError`] if it is damaged, or belongs to another place.
     pub fn decode(first: LogPosition, bytes: &[u8]) -> Result<Self, ObjectError> {
         let mut text = String::new();
         GzDecoder::new(bytes).take(MAX_TEXT_BYTES).read_to_string(&mut text)?;

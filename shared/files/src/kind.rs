@@ -1,4 +1,4 @@
-//! The kinds of files that are kept for good, and where they are.
+//! The kinds of files that are kept for good, and their places.
 
 use object_store::path::Path;
 
@@ -24,7 +24,7 @@ impl FileKind {
         }
     }
 
-    /// How the names of its files end.
+    /// The ending of the names of its files.
     #[must_use]
     pub const fn ending(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The files that are kept, reports and the journal: what they say, and where they are, an S3 bucket or a local folder.
+//! The files that are kept, reports and the journal: their content, and their place, an S3 bucket or a local folder.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -43,16 +43,16 @@ pub enum Storage {
     Folder(PathBuf),
 }
 
-/// Files that can be listed, and downloaded with a link by whoever has it.
+/// Files that can be listed, and downloaded by anybody who has a link.
 #[derive(Debug, Clone)]
 pub struct LinkedFiles {
     files: Arc<dyn ObjectStore>,
-    /// None for a folder, whose files have no links.
+    /// `None` for a folder, whose files have no links.
     #[cfg(feature = "aws")]
     bucket: Option<(Arc<object_store::aws::AmazonS3>, Path)>,
 }
 
-/// Why a text is not a storage of files.
+/// A text that does not name a storage of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected s3://BUCKET, s3://BUCKET/PREFIX or file:///FOLDER")]
 pub struct StorageError;
@@ -85,8 +85,8 @@ impl fmt::Display for Storage {
 }
 
 impl Storage {
-    /// Opens the storage that this environment variable sets. S3 is called with the credentials of the function's role, which Lambda sets in the
-    /// environment and which outlive the sandbox.
+    /// Opens the storage that this environment variable sets. Calls of S3 have the credentials of
+    /// the function's role, which Lambda sets in the environment and which outlive the sandbox.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.
@@ -152,13 +152,14 @@ impl LinkedFiles {
         &self.files
     }
 
-    /// The files below a folder whose paths follow `after`, in the order of their paths, at most `most`: a call for each thousand.
+    /// The files below a folder whose paths follow `after`, in the order of their paths, at most
+    /// `most`: a call for each thousand.
     ///
     /// # Errors
-    /// When the storage does not answer.
+    /// The storage does not answer.
     pub async fn list(&self, folder: &str, after: &str, most: usize) -> Result<Vec<ObjectMeta>, Error> {
         let found = self.files.list_with_offset(Some(&Path::from(folder)), &Path::from(after));
-        // A folder has all of them at hand.
+        // A folder lists all files at once.
         let most_listed = if self.is_in_order() { most } else { usize::MAX };
         let mut files: Vec<_> = found.take(most_listed).try_collect().await?;
         files.sort_unstable_by(|one, other| one.location.cmp(&other.location));
@@ -166,10 +167,11 @@ impl LinkedFiles {
         Ok(files)
     }
 
-    /// A link with which anybody can download a file for `lasts`; none for a folder. Whether there is such a file is not asked.
+    /// A link with which anybody can download a file for `lasts`; `None` for a folder. The file
+    /// need not exist.
     ///
     /// # Errors
-    /// When the link cannot be signed.
+    /// The link cannot be signed.
     #[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only a bucket of S3 has links"))]
     pub async fn link(&self, path: &str, lasts: Duration) -> Result<Option<String>, Error> {
         #[cfg(feature = "aws")]

@@ -1,4 +1,4 @@
-//! Reports as files: what their rows say, written and read.
+//! Reports as files: their rows, written and read.
 
 pub(crate) mod published;
 pub(crate) mod rows;

@@ -7,10 +7,12 @@
 //! |---|---|
 //! | absent, and its client is a machine | every route whose scope it has, for every account |
 //! | absent otherwise | the calendars |
-//! | present | routes of one account whose scope it has, for its own accounts; other accounts do not exist for it. And the calendars |
+//! | present | routes of one account whose scope it has, for its own accounts; other accounts do
+//! not exist for it. And the calendars |
 //!
-//! The console's page, its scripts and styles are public: they show nothing of the bank. No scope implies another. A claim that cannot be parsed, or is empty,
-//! allows nothing, whoever the client is. So does a token that names two clients.
+//! The console's page, its scripts and styles are public: they show nothing of the bank. No scope
+//! implies another. A claim that cannot be parsed, or is empty, allows nothing, no matter which
+//! client has it. The same holds for a token that names two clients.
 
 use std::collections::HashMap;
 
@@ -37,9 +39,11 @@ impl Access {
     /// Checks that the request's token allows this route.
     ///
     /// # Errors
-    /// [`ProblemKind::TokenRequired`] without a token. [`ProblemKind::Forbidden`] if the token names two clients, lacks the route's
-    /// scope, has an account claim and the route is not of one account, or has none and is of no machine.
-    /// [`Problem::no_such_payment`] if the token is for other accounts, whatever else the request holds.
+    /// [`ProblemKind::TokenRequired`] without a token. [`ProblemKind::Forbidden`] if the token
+    /// names two clients, lacks the route's scope, has an account claim on a route that is not of
+    /// one account, or has no account claim and its client is not a machine.
+    /// [`Problem::no_such_payment`] if the token is for other accounts, whatever else the request
+    /// holds.
     pub(crate) fn check(&self, event: &ApiGatewayV2httpRequest, spec: &RouteSpec) -> Result<(), Problem> {
         let Some(scope) = spec.scope else { return Ok(()) };
         let Some(claims) = claims(event) else {
@@ -71,8 +75,8 @@ impl Access {
 }
 
 impl Access {
-    /// Refuses a token without the account claim, unless its client is a machine. An issuer that forgets a customer's accounts would
-    /// otherwise give the customer everybody's.
+    /// Rejects a token without the account claim, unless its client is a machine. An issuer that
+    /// forgets a customer's accounts would otherwise give the customer access to all accounts.
     fn require_machine(&self, client: Option<&str>) -> Result<(), Problem> {
         if client.is_some_and(|client| self.machine_clients.iter().any(|machine| machine == client)) {
             return Ok(());
@@ -96,14 +100,14 @@ pub(crate) fn has_scope(claims: &HashMap<String, String>, scope: Scope) -> bool 
     scopes(claims).any(|known| known == scope.as_str())
 }
 
-/// The scopes in the token's claims: `scope` is OAuth 2.0's claim (RFC 8693), `scp` that of some providers.
-/// The event's own list of scopes is ignored: API Gateway fills it with what a route requires, and only for
-/// routes that require scopes.
+/// The scopes in the token's claims: `scope` is OAuth 2.0's claim (RFC 8693), `scp` that of some
+/// providers. The event's own list of scopes is ignored: API Gateway fills it with the scopes that
+/// a route requires, and only for routes that require scopes.
 fn scopes(claims: &HashMap<String, String>) -> impl Iterator<Item = &str> {
     ["scope", "scp"].into_iter().filter_map(|name| claims.get(name)).flat_map(|claim| words(claim))
 }
 
-/// The accounts that a claim names; none if any of them is not an account id.
+/// The accounts that a claim names; empty if any of them is not an account id.
 fn accounts(claim: &str) -> Vec<AccountId> {
     let parsed: Result<Vec<AccountId>, _> = match serde_json::from_str::<Vec<String>>(claim) {
         Ok(texts) => texts.iter().map(|text| text.parse()).collect(),

@@ -1,4 +1,4 @@
-//! Who a token's client is, in whichever claim the provider names it.
+//! The client of a token, in any of the claims in which providers name it.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,11 @@ use crate::problem::{Problem, ProblemKind};
 /// The claims that name a client: of OAuth 2.0's access tokens (RFC 9068), of OpenID Connect, and of Okta.
 const CLAIMS: [&str; 3] = ["client_id", "azp", "cid"];
 
-/// The client that a token was given to; none if no claim names one.
+/// The client that a token was given to; `None` if no claim names one.
 ///
 /// # Errors
-/// [`ProblemKind::Forbidden`] if two claims name different clients: then nobody knows whose rights the token has.
+/// [`ProblemKind::Forbidden`] if two claims name different clients: it is unknown whose rights the
+/// token has.
 pub(crate) fn client(claims: &HashMap<String, String>) -> Result<Option<&str>, Problem> {
     let mut named = CLAIMS.into_iter().filter_map(|claim| Some((claim, claims.get(claim)?.as_str())));
     let Some((claim, client)) = named.next() else { return Ok(None) };

@@ -36,7 +36,7 @@ pub struct AccountCursor {
     pub from: BusinessDate,
     /// The last day, inclusive.
     pub to: BusinessDate,
-    /// Which payments the list has.
+    /// The statuses listed.
     pub statuses: Statuses,
     /// The only payee listed, if not all.
     pub payee: Option<AccountId>,
@@ -103,7 +103,7 @@ pub struct DueCursor {
     pub only_shard: Option<u16>,
     /// The status and shard to continue in.
     pub at: (Status, u16),
-    /// When the last payment seen there is due, and which it is.
+    /// The due time and the id of the last payment seen there.
     pub after: Option<(UtcSecond, PaymentId)>,
 }
 
@@ -158,7 +158,7 @@ fn optional<T: FromStr>(part: &str) -> Option<Option<T>> {
 fn decode<Cursor>(text: &str, parse: fn(&str) -> Option<Cursor>) -> Result<Cursor, Problem> {
     let decoded = if text.len() <= MAX_CURSOR_CHARS { URL_SAFE_NO_PAD.decode(text).ok() } else { None };
     let cursor = decoded.and_then(|decoded| parse(std::str::from_utf8(&decoded).ok()?));
-    cursor.ok_or_else(|| invalid_cursor("it is no cursor of this list"))
+    cursor.ok_or_else(|| invalid_cursor("it is not a cursor of this list"))
 }
 
 /// A problem for a cursor that cannot continue its list; `why` is a clause without a full stop.

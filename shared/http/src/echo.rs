@@ -1,18 +1,19 @@
 //! Texts of a request that its answer repeats: cut, so that no answer grows with its request.
 //!
-//! Lambda accepts answers of up to 6 MB, in which an answer's JSON is a JSON string once more: a control character
-//! takes 7 bytes then. A batch has up to 100 problems, each with at most 10 faults of at most two texts of [`MAX_ECHOED_BYTES`]
-//! beside what the code says itself: 1.2 MB at the very worst, 1.6 MB in base64.
+//! Lambda accepts answers of up to 6 MB, in which an answer's JSON is a JSON string once more: a
+//! control character takes 7 bytes then. A batch has up to 100 problems, each with at most 10
+//! faults of at most two texts of [`MAX_ECHOED_BYTES`] beside the code's own words: 1.2 MB at the
+//! very worst, 1.6 MB in base64.
 
 use std::borrow::Cow;
 
 /// The longest text of a request that an answer repeats, in bytes. Every name and id of the API is shorter.
 pub const MAX_ECHOED_BYTES: usize = 64;
 
-/// The longest `detail` of a problem, in bytes. What the code itself says is shorter.
+/// The longest `detail` of a problem, in bytes. The code's own words are shorter.
 pub const MAX_DETAIL_BYTES: usize = 1_024;
 
-/// What stands for the rest of a cut text.
+/// The replacement of a cut text's rest.
 const REST: &str = "…";
 
 /// A text of a request as an answer repeats it: cut after the last whole character within [`MAX_ECHOED_BYTES`].
@@ -20,7 +21,7 @@ pub(crate) fn echoed(text: &str) -> Cow<'_, str> {
     cut(text.into(), MAX_ECHOED_BYTES)
 }
 
-/// A text of a request within `most` bytes, for what an answer repeats as the client sent it.
+/// A text of a request within `most` bytes, for answers that repeat it as the client sent it.
 #[must_use]
 pub fn bounded(text: &str, most: usize) -> String {
     cut(text.into(), most).into_owned()

@@ -1,4 +1,4 @@
-//! JSON bodies: strict reading, with a problem for each thing that is wrong.
+//! JSON bodies: strict reading, with a problem for each fault.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,17 +11,17 @@ use crate::echo::echoed;
 use crate::pointer::Pointer;
 use crate::problem::{MAX_ERRORS, Problem, ProblemKind};
 
-/// The fields of a JSON object, and what is wrong with them. Each field is taken once; [`Fields::end`] finds those that
-/// were not.
+/// The fields of a JSON object, and their faults. Each field is taken once; [`Fields::end`] finds
+/// those that were not.
 #[derive(Debug)]
 pub struct Fields<'b> {
     left: Vec<(String, &'b RawValue)>,
     faults: Vec<Problem>,
 }
 
-/// The only names that the grammar permits and that are no text.
+/// JSON's grammar permits only these names that are not valid text.
 const HALF_A_NAME: &str =
-    "The name of a field has half of a surrogate pair, such as \\ud800, which is no character; remove the field.";
+    "The name of a field has half of a surrogate pair, such as \\ud800, which is not a character; remove the field.";
 
 /// An object's fields, in their order and with repetitions.
 struct Object<'b>(Vec<(&'b RawValue, &'b RawValue)>);
@@ -52,7 +52,7 @@ impl<'b> Fields<'b> {
     /// Reads a JSON object, which is a request's body or lies in one.
     ///
     /// # Errors
-    /// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`] if the JSON is no object.
+    /// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`] if the JSON is not an object.
     pub fn of(json: &'b [u8], place: &Pointer) -> Result<Self, Problem> {
         let problem = |error| Problem::of_body(place, vec![explain(&error, json)]);
         let Object(members) = serde_json::from_slice(json).map_err(problem)?;
@@ -114,9 +114,9 @@ impl<'b> Fields<'b> {
         let value = self.required(name)?;
         let text = serde_json::from_str(value.get()).ok();
         if text.is_none() {
-            // The only strings that the grammar permits and that are no text.
+            // JSON's grammar permits only these strings that are not valid text.
             let why = if value.get().starts_with('"') {
-                "is invalid: it has half of a surrogate pair, such as \\ud800, which is no character."
+                "is invalid: it has half of a surrogate pair, such as \\ud800, which is not a character."
             } else {
                 "has the wrong type; send a string."
             };
@@ -125,7 +125,8 @@ impl<'b> Fields<'b> {
         text
     }
 
-    /// Takes all fields, each of which has to be a text. One of another type is at fault, and so is a repeated one to who takes it.
+    /// Takes all fields, each of which must be a text. A field of another type is a fault, and a
+    /// repeated one is a fault when it is taken.
     pub(crate) fn texts(&mut self) -> Vec<(String, String)> {
         let mut texts = Vec::with_capacity(self.left.len());
         for (name, value) in std::mem::take(&mut self.left) {
@@ -167,8 +168,8 @@ impl<'b> Fields<'b> {
         self.fault(Problem::new(ProblemKind::InvalidShape, detail).at(name));
     }
 
-    /// Ends the reading: each field that was not taken is unknown. Returns everything that is wrong, each unknown name
-    /// once, and no more of them than a problem shows faults.
+    /// Ends the reading: each field that was not taken is unknown. Returns all faults, each unknown
+    /// name once, and at most as many of them as a problem shows.
     #[must_use]
     pub fn end(mut self) -> Vec<Problem> {
         let left = std::mem::take(&mut self.left);
@@ -254,7 +255,7 @@ mod tests {
         let repeated = of("someText", "is repeated; send it once.");
         assert_eq!(faults(twice), [repeated, unknown("extra")]);
         let half =
-            of("someText", "is invalid: it has half of a surrogate pair, such as \\ud800, which is no character.");
+            of("someText", "is invalid: it has half of a surrogate pair, such as \\ud800, which is not a character.");
         assert_eq!(faults(r#"{"someText":"\ud800","someList":[]}"#), [half]);
         let names = r#"{"someText":"","someList":[],"\ud800":1,"a\udc00":2}"#;
         assert_eq!(faults(names), [(HALF_A_NAME.to_owned(), String::new())]);

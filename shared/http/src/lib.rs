@@ -5,7 +5,7 @@
 //! | [`routes`] | the table of routes |
 //! | [`scope`] | the scopes of access tokens |
 //! | [`access`] | authorization, before any handler |
-//! | `client` | who a token's client is |
+//! | `client` | the client of a token |
 //! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
 //! | [`key_header`] | the header `Idempotency-Key` |
 //! | [`json`] | JSON bodies, and the problems with them |

@@ -9,7 +9,8 @@ use serde::{Serialize, Serializer};
 use crate::echo::{self, echoed};
 use crate::pointer::Pointer;
 
-/// How long a client should wait before it repeats a request that was throttled or met an outage.
+/// Time that a client should wait before it repeats a request that was throttled or failed in an
+/// outage.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// The most faults of a body that its problem shows.
@@ -81,15 +82,15 @@ kinds! {
     InvalidPayee: 422, "invalid-payee", "Invalid payee";
     /// The amount is not a positive whole number in range.
     InvalidAmount: 422, "invalid-amount", "Invalid amount";
-    /// The currency is not on ISO 4217's current list, or is no currency that is paid in.
+    /// The currency is not on ISO 4217's current list, or payments are not made in it.
     InvalidCurrency: 422, "invalid-currency", "Invalid currency";
     /// The date is malformed or does not exist.
     InvalidDate: 422, "invalid-date", "Invalid date";
-    /// The date rule is none of those that there are, or the bank has no calendars.
+    /// The date rule is unknown, or the bank has no calendars.
     InvalidDateRule: 422, "invalid-date-rule", "Invalid date rule";
     /// The reference is empty, too long, or has a character that schemes do not carry.
     InvalidReference: 422, "invalid-reference", "Invalid reference";
-    /// The URL is none to which webhooks are sent.
+    /// Webhooks are not sent to this URL.
     InvalidUrl: 422, "invalid-url", "Invalid URL";
     /// A list of types or accounts is empty or too long, or has an invalid element.
     InvalidFilter: 422, "invalid-filter", "Invalid filter";
@@ -197,9 +198,9 @@ struct Parts {
 /// One of the faults of a body.
 #[derive(Debug, Serialize)]
 struct BodyFault {
-    /// Where: a JSON Pointer.
+    /// The place, as a JSON Pointer.
     pointer: String,
-    /// The type of the problem that it would be alone.
+    /// The type of the problem, if it were the only one.
     #[serde(rename = "type")]
     kind: String,
     detail: String,
@@ -229,8 +230,8 @@ impl Problem {
         }))
     }
 
-    /// The problem of a body, or of a batch's entry, with all of these faults: that which comes first in the order of
-    /// [`ProblemKind`], and its `errors` list each of them, up to [`MAX_ERRORS`].
+    /// The problem of a body, or of a batch's entry, with all of these faults: the first in the
+    /// order of [`ProblemKind`], whose `errors` list each of them, up to [`MAX_ERRORS`].
     #[must_use]
     pub fn of_body(pointer: &Pointer, mut faults: Vec<Self>) -> Self {
         faults.sort_by_key(Self::kind);
@@ -260,7 +261,8 @@ impl Problem {
         Self::new(ProblemKind::Unavailable, "The batch ran out of time before this payment; send it again.")
     }
 
-    /// A request whose time was over before its work, or that met a change of the same payment.
+    /// A request whose time was over before its work, or that conflicted with a change of the same
+    /// payment.
     pub fn repeat() -> Self {
         Self::new(ProblemKind::Unavailable, "The request ran out of time, or met another one; repeat it.")
     }
@@ -346,7 +348,7 @@ impl Problem {
         self.0.kind.status()
     }
 
-    /// What the client is told to do.
+    /// The instruction to the client.
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
@@ -356,7 +358,7 @@ impl Problem {
         self.0.field.as_deref()
     }
 
-    /// After how many seconds the same request may succeed, if it may.
+    /// The seconds after which the same request may succeed, if it may.
     pub(crate) fn retry_after_seconds(&self) -> Option<u32> {
         self.0.retry_after_seconds
     }

@@ -1,7 +1,7 @@
-//! The pages of problems, for people: what is at the address that a problem's `help` is.
+//! The pages of problems, for people, at the addresses in the problems' `help`.
 //!
-//! Their texts are those of the table in `docs/problems.md`. They are at `$default`, beside the routes: a page is the same for
-//! everybody, and reads nothing.
+//! Their texts are those of the table in `docs/problems.md`. They are at `$default`, beside the
+//! routes: a page is the same for all readers, and reads nothing.
 
 use crate::problem::{PAGES, ProblemKind};
 
@@ -20,7 +20,7 @@ pub(crate) fn at(path: &str) -> Option<String> {
     Some(format!("{title} ({status})\n{of}\n\nWhen: {when}.\n\nWhat to do: {what_to_do}.\n"))
 }
 
-/// When a problem occurs, and what to do then, as the document's table says.
+/// The cause of a problem and its remedy, from the document's table.
 fn row(kind: ProblemKind) -> Option<(String, String)> {
     let start = format!("| {} | `{}` | ", kind.status(), kind.slug());
     let rest = DOCUMENT.lines().find_map(|line| line.strip_prefix(&start))?;

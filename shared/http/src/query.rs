@@ -1,4 +1,4 @@
-//! The query parameters of a request, each of which is sent once, but for those that are lists.
+//! The query parameters of a request. Each is sent once, except lists.
 
 use std::borrow::Cow;
 use std::fmt::Display;

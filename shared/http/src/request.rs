@@ -29,7 +29,8 @@ pub(crate) const ENCODING: &str = "Content-Encoding";
 /// The longest name of a person that is kept, in bytes.
 const MAX_PERSON_BYTES: usize = 256;
 
-/// The highest version that `If-Match` takes: nine digits, as `openapi.yaml` says. No payment has as many.
+/// The highest version that `If-Match` takes: nine digits, as `openapi.yaml` says. No payment has
+/// as many.
 const MAX_IF_MATCH: u32 = 999_999_999;
 
 /// An authorized request to one of the API's routes. `Request::of` is the only way to get one.
@@ -40,7 +41,7 @@ pub struct Request<'e> {
 }
 
 impl<'e> Request<'e> {
-    /// The page of a problem, if that is what the request in `event` asks for.
+    /// The page of a problem, if the request in `event` asks for one.
     pub(crate) fn page(event: &ApiGatewayV2httpRequest) -> Option<String> {
         let is_get = event.request_context.http.method == Method::GET;
         let is_route = event.route_key.as_deref().and_then(routes::by_key).is_some();
@@ -75,7 +76,7 @@ impl<'e> Request<'e> {
 
     /// The client that the token was given to, if the token names one.
     fn client(&self) -> Option<&'e str> {
-        // A token that names two was refused.
+        // A token that names two clients was rejected.
         client(claims(self.event)?).ok().flatten()
     }
 
@@ -84,7 +85,8 @@ impl<'e> Request<'e> {
         Actor::client(self.client_name())
     }
 
-    /// The operator, as trails name people: the person whose token it is, or the token's client if it names nobody.
+    /// The operator, as trails name people: the token's person, or the token's client if it names
+    /// no person.
     pub fn operator(&self) -> Actor {
         Actor::operator(self.person_claim().unwrap_or_else(|| self.client_name()))
     }
@@ -94,7 +96,8 @@ impl<'e> Request<'e> {
         self.client().or_else(subject).unwrap_or("anonymous")
     }
 
-    /// The person whose token it is, if the token names one beside its client, as the provider has it: at most 256 bytes of that.
+    /// The token's person, if the token names one beside its client, as the provider spells it: at
+    /// most 256 bytes of that.
     pub fn person(&self) -> Option<String> {
         self.person_claim().map(|name| bounded(name, MAX_PERSON_BYTES))
     }
@@ -105,7 +108,8 @@ impl<'e> Request<'e> {
         (self.client() != Some(name)).then_some(name)
     }
 
-    /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs say nothing.
+    /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs do not say
+    /// it.
     pub fn is_of_another_site(&self) -> bool {
         self.event.headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin")
     }
@@ -115,12 +119,13 @@ impl<'e> Request<'e> {
         claims(self.event).is_none_or(|claims| has_scope(claims, scope))
     }
 
-    /// Whether the token was given to this client. On one machine a request without a token is everybody's.
+    /// Whether the token was given to this client. On one machine a request without a token belongs
+    /// to every client.
     pub fn is_of_client(&self, client: &str) -> bool {
         claims(self.event).is_none() || self.client() == Some(client)
     }
 
-    /// API Gateway's id of the request, which no caller chooses.
+    /// API Gateway's id of the request, which callers cannot choose.
     pub fn gateway_id(&self) -> &'e str {
         self.event.request_context.request_id.as_deref().unwrap_or_default()
     }
@@ -176,8 +181,9 @@ impl<'e> Request<'e> {
     /// The version in the header `If-Match`, which is a payment's entity tag as its answers have it.
     ///
     /// # Errors
-    /// [`ProblemKind::PreconditionRequired`] if it is missing, [`ProblemKind::InvalidPrecondition`] if it is something else. `*` is: it
-    /// would change what its sender has not seen.
+    /// [`ProblemKind::PreconditionRequired`] if it is missing, [`ProblemKind::InvalidPrecondition`]
+    /// if it is something else, such as `*`, which would change a version that its sender has not
+    /// seen.
     pub fn if_match(&self) -> Result<u32, Problem> {
         const NAME: &str = "If-Match";
         let Some(given) = self.event.headers.get(IF_MATCH) else {
@@ -187,7 +193,7 @@ impl<'e> Request<'e> {
         let quoted = given.to_str().ok().and_then(|text| text.strip_prefix('"')?.strip_suffix('"'));
         let version = quoted.and_then(|text| text.parse().ok().filter(|version: &u32| version.to_string() == text));
         version.filter(|version| *version <= MAX_IF_MATCH).ok_or_else(|| {
-            let detail = "The If-Match header is no ETag of a payment; read the payment, and send its ETag with its quotes, such as \
+            let detail = "The If-Match header is not a payment's ETag; read the payment, and send its ETag with its quotes, such as \
                           \"1\". It is one version: neither *, nor a list, nor W/.";
             Problem::new(ProblemKind::InvalidPrecondition, detail).at(NAME)
         })
@@ -195,8 +201,9 @@ impl<'e> Request<'e> {
 
     /// The query parameters; all of them must be among `known`.
     ///
-    /// They come from the raw query, which API Gateway passes on as it received it. In its own map of parameters,
-    /// commas join repeated ones, so a value with a comma looks like two.
+    /// The parameters come from the raw query, which API Gateway passes on as it received it. In
+    /// its own map of parameters, commas join repeated ones, so a value with a comma looks like
+    /// two.
     ///
     /// # Errors
     /// [`ProblemKind::InvalidParameter`] if one is unknown.
@@ -224,7 +231,8 @@ impl<'e> Request<'e> {
     /// The body, at most `limit` bytes, decoded if API Gateway encoded it.
     ///
     /// # Errors
-    /// [`ProblemKind::UnsupportedMediaType`] or [`ProblemKind::BodyTooLarge`]. No body is no error here: it is empty.
+    /// [`ProblemKind::UnsupportedMediaType`] or [`ProblemKind::BodyTooLarge`]. A missing body is
+    /// not an error here: it is empty.
     pub fn json_body(&self, limit: usize) -> Result<Cow<'e, [u8]>, Problem> {
         if !self.has_body() {
             return Ok(Cow::Borrowed(&[]));
@@ -277,7 +285,7 @@ impl<'e> Request<'e> {
         Err(Problem::new(ProblemKind::UnsupportedMediaType, detail))
     }
 
-    /// Rejects a compressed body. `identity` means that it is not.
+    /// Rejects a compressed body. `identity` means that the body is not compressed.
     fn require_no_encoding(&self) -> Result<(), Problem> {
         let Some(given) = self.event.headers.get(CONTENT_ENCODING) else { return Ok(()) };
         if given.to_str().is_ok_and(|given| given.trim().is_empty() || given.trim().eq_ignore_ascii_case("identity")) {

@@ -4,7 +4,7 @@ use http::Method;
 
 use crate::scope::Scope;
 
-/// What a request asks for.
+/// The operation that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Route {
     /// Create one payment.
@@ -21,7 +21,7 @@ pub enum Route {
     ListPayments,
     /// Get one payment.
     GetPayment,
-    /// List what a payment was.
+    /// List a payment's versions.
     ListVersions,
     /// List all payments of a date, or those of a transaction id, across accounts.
     ListDue,
@@ -57,7 +57,7 @@ pub enum Route {
     GetConsoleAsset,
     /// Get a view of the console.
     GetConsoleView,
-    /// Preview an action in the console, or do it.
+    /// Preview an action in the console, or perform it.
     PostConsoleAction,
 }
 
@@ -100,7 +100,7 @@ pub struct RouteSpec {
     pub path: &'static str,
     /// The function that answers it.
     pub function: HttpFunction,
-    /// The scope that its tokens need; none if it is public and needs no token.
+    /// The scope that its tokens need; `None` if it is public and needs no token.
     pub scope: Option<Scope>,
 }
 
@@ -148,7 +148,8 @@ pub static ROUTES: [RouteSpec; 22] = {
     ]
 };
 
-/// The routes of the console. They are for its page alone, and no part of the API; a bank without a console has none of them.
+/// The routes of the console. Only its page uses them, so they are not part of the API; without a
+/// console, a bank has only the API's routes.
 pub static CONSOLE_ROUTES: [RouteSpec; 4] = [
     public(Route::GetConsole, "/console"),
     public(Route::GetConsoleAsset, "/console/assets/{asset}"),

@@ -1,4 +1,4 @@
-//! The scopes of access tokens: what a token allows.
+//! The scopes of access tokens: the rights of a token.
 
 /// A scope, as the template's resource server names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,8 @@ pub enum Scope {
     Write,
     /// Read across all accounts: the payments of a date or of a transaction id, the counts of dates, and the events.
     Inspect,
-    /// Create payments of any account, in batches. It reads no payment but those that the batch itself creates or repeats.
+    /// Create payments of any account, in batches. Only payments that the batch itself creates or
+    /// repeats can be read with it.
     Feed,
     /// Administer webhook endpoints, which get the events of all accounts.
     Webhooks,
@@ -17,7 +18,7 @@ pub enum Scope {
     Operate,
     /// Send and read files of payments. No route requires it.
     Files,
-    /// Approve what another has asked for. No route requires it.
+    /// Approve another person's request. No route requires it.
     Approve,
 }
 

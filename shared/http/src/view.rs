@@ -46,7 +46,8 @@ pub struct PaymentView {
     data: Option<Box<RawValue>>,
 }
 
-/// Why a payment is not due when its client asked for it, and by which calendar.
+/// The reason why a payment is not due at the time that its client asked for, and the calendar that
+/// decided.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MoveView {
@@ -70,7 +71,8 @@ impl MoveView {
     }
 }
 
-/// The payments that a list left out, because what is stored of them cannot be read: a member of the list, and a metric.
+/// The payments that a list left out, because their items cannot be read: a member of the list, and
+/// a metric.
 #[derive(Debug, Default, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
 pub struct Unreadable {
@@ -87,7 +89,7 @@ impl Unreadable {
         self.payment_ids.extend(payment_id.map(|payment_id| payment_id.to_string()));
     }
 
-    /// Whether the list has everything.
+    /// Whether the list is complete.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -138,7 +140,8 @@ impl PaymentView {
         format!("\"{}\"", self.version)
     }
 
-    /// Adds what only the details in force say about the date: the client's rule, and why the payment moved, and by which calendar.
+    /// Adds the fields of the date that only the details in force have: the client's rule, the
+    /// reason of the move, and its calendar.
     #[must_use]
     pub fn with_dates(self, details: &Details) -> Self {
         let date_rule = details.instruction.date_rule.map(DateRule::as_str);
@@ -160,7 +163,7 @@ impl PaymentView {
     }
 }
 
-/// What a payment was: its versions with content of their own, the first one first.
+/// The versions of a payment that have content of their own, the first one first.
 #[derive(Debug, Serialize)]
 pub struct VersionsView {
     versions: Vec<VersionView>,

@@ -1,4 +1,4 @@
-//! Prints what the code knows of time zones, which `.ci/compare-zones.py` compares with another library.
+//! Prints the code's knowledge of time zones, which `.ci/compare-zones.py` compares with another library.
 //!
 //! Usage: zones FIRST-YEAR LAST-YEAR ZONE... Prints the version of the data. Then, for each zone, `hour`, UTC and local time of
 //! each hour, and `day` and the first instant of each date.

@@ -16,14 +16,15 @@ const MAX_NAME_BYTES: usize = 38;
 /// The characters that a shortened name keeps. With [`MARK`] and the digits of its hash it has at most 37 bytes.
 const KEPT_CHARACTERS: usize = 24;
 
-/// What stands between the kept characters and the hash of a shortened name.
+/// The character between the kept characters and the hash of a shortened name.
 const MARK: char = '~';
 
-/// The bytes of a hash that a shortened name has, each as two hexadecimal digits. An attacker who wants the actor of a certain client
-/// needs 2^48 names; two of a million clients meet with a probability of 1 in 500.
+/// The bytes of a hash that a shortened name has, each as two hexadecimal digits. An attacker who
+/// wants the actor of a certain client needs 2^48 names; among a million clients, two have the same
+/// hash with a probability of 1 in 500.
 const HASH_BYTES: usize = 6;
 
-/// What an actor is.
+/// The kind of an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActorKind {
     /// A client of the API.
@@ -55,8 +56,8 @@ impl ActorKind {
 
 /// The actor of a change: `c:landlord-app`, `b:sweep`.
 ///
-/// Its name has 1 to 38 printable ASCII characters. Names of clients and operators are shortened instead of rejected, because the tokens
-/// they come from are valid. No two names become one.
+/// Its name has 1 to 38 printable ASCII characters. Names of clients and operators are shortened
+/// instead of rejected, because their tokens are valid. Different names stay different.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor(String);
 
@@ -141,8 +142,9 @@ impl FromStr for Actor {
     }
 }
 
-/// Returns a name as it is stored: the same if it fits and does not look shortened, else a shortened one. A character that is not printable
-/// ASCII becomes `?` there. A token that names nobody is `unknown`.
+/// Returns a name as it is stored: unchanged if it fits and does not look shortened, else a
+/// shortened one. A character that is not printable ASCII becomes `?` there. A token without a name
+/// is `unknown`.
 fn stored_name(name: &str) -> String {
     if name.is_empty() {
         return "unknown".to_owned();
@@ -195,7 +197,7 @@ mod tests {
         let mut actors: Vec<_> = names.iter().map(|name| Actor::client(name)).collect();
         assert_eq!(actors[0].as_str(), "c:gateway-of-the-northern-~fb78a5328bba");
         assert!(actors[2].as_str().starts_with("c:a??~"), "{}", actors[2]);
-        // A client that calls itself as another one is stored is shortened, too.
+        // A client whose name equals another client's stored name is shortened, too.
         actors.push(Actor::client(actors[0].name()));
         actors.push(Actor::client(&"é".repeat(100)));
         for (n, actor) in actors.iter().enumerate() {

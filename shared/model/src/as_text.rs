@@ -1,4 +1,4 @@
-//! What all types that hold a text have.
+//! The common methods of all types that hold a text.
 
 /// Implements `as_str` and `Display` for types that hold a text.
 macro_rules! as_text {

@@ -10,7 +10,7 @@ use crate::currency::Currency;
 use crate::money::Money;
 use crate::payment::transition::Status;
 
-/// How many statuses there are.
+/// The number of statuses.
 const STATUSES: usize = Status::ALL.len();
 
 /// Counts and sums of the payments of one date. Sums of zero are left out, so equal numbers are
@@ -109,7 +109,7 @@ impl DayCounts {
         self.sums.get(&(currency, status)).copied().unwrap_or(0)
     }
 
-    /// How many sums are not zero.
+    /// The number of sums that are not zero.
     #[must_use]
     pub fn sum_count(&self) -> usize {
         self.sums.len()

@@ -1,9 +1,9 @@
-//! The client's own JSON: kept byte for byte, but no JSON that other readers stumble over.
+//! The client's own JSON: kept byte for byte, without constructs that other readers reject.
 
 use serde_json::value::RawValue;
 
-/// How deep arrays and objects may be nested. Many readers stop at 100 or 128 levels, and the client's JSON is one
-/// or two levels deep in messages and answers.
+/// The greatest depth of nested arrays and objects. Many readers stop at 100 or 128 levels, and the
+/// client's JSON is one or two levels deep in messages and answers.
 pub const MAX_JSON_DEPTH: usize = 64;
 
 /// A piece of JSON text, kept byte for byte.
@@ -27,7 +27,7 @@ pub enum JsonTextError {
     #[error("its arrays and objects are nested more than {MAX_JSON_DEPTH} levels deep")]
     TooDeep,
     /// An escape such as `\ud800` stands for half a character. JSON's grammar permits it, but Unicode does not.
-    #[error("it has half of a surrogate pair, such as \\ud800, which is no character")]
+    #[error("it has half of a surrogate pair, such as \\ud800, which is not a character")]
     LoneSurrogate,
 }
 
@@ -45,7 +45,7 @@ impl JsonText {
     /// were checked.
     ///
     /// # Errors
-    /// If the text is not one JSON value.
+    /// An error if the text is not one JSON value.
     pub fn from_stored(text: String) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<serde::de::IgnoredAny>(&text).map(|_| Self(text))
     }
@@ -68,7 +68,7 @@ fn depth_of(text: &str) -> Result<usize, JsonTextError> {
     Ok(deepest)
 }
 
-/// What follows a string whose opening quote was read.
+/// The text after a string whose opening quote was read.
 fn after_string(mut rest: &str) -> Result<&str, JsonTextError> {
     while let Some((byte, after)) = split_at_first(rest, b"\"\\") {
         if byte == b'"' {
@@ -79,7 +79,7 @@ fn after_string(mut rest: &str) -> Result<&str, JsonTextError> {
     Ok("")
 }
 
-/// What follows an escape whose backslash was read.
+/// The text after an escape whose backslash was read.
 fn after_escape(escape: &str) -> Result<&str, JsonTextError> {
     match code_unit(escape) {
         Some((0xd800..=0xdbff, after)) => match after.strip_prefix('\\').and_then(code_unit) {
@@ -93,13 +93,13 @@ fn after_escape(escape: &str) -> Result<&str, JsonTextError> {
     }
 }
 
-/// The UTF-16 code unit of an escape such as `u00e9`, and what follows it.
+/// The UTF-16 code unit of an escape such as `u00e9`, and the text after it.
 fn code_unit(escape: &str) -> Option<(u16, &str)> {
     let (digits, after) = escape.strip_prefix('u')?.split_at_checked(4)?;
     Some((u16::from_str_radix(digits, 16).ok()?, after))
 }
 
-/// The first of these ASCII bytes in a text, and what follows it.
+/// The first of these ASCII bytes in a text, and the text after it.
 fn split_at_first<'t>(text: &'t str, bytes: &[u8]) -> Option<(u8, &'t str)> {
     let (at, byte) = text.bytes().enumerate().find(|(_, byte)| bytes.contains(byte))?;
     Some((byte, text.get(at + 1..)?))

@@ -1,7 +1,7 @@
 //! Enums of kinds that are stored or sent, each with its name.
 
-/// Declares an enum of kinds, with `ALL` and their names. One row says all of a kind, so no list can lack one:
-/// `tests/golden` has a file for each.
+/// Declares an enum of kinds, with `ALL` and their names. Each kind is one row, so no list can lack
+/// one: `tests/golden` has a file for each.
 #[macro_export]
 macro_rules! kinds {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $kind:ident = $text:literal,)+ }) => {

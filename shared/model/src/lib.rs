@@ -52,8 +52,8 @@
 //! | [`currency`], [`money`] | ISO 4217 currencies, amounts in minor units |
 //! | [`json_text`] | the client's own JSON |
 //! | [`kinds`](mod@kinds) | enums of kinds that are stored or sent |
-//! | `log` | events of the log, and which of them an endpoint or a reader wants |
-//! | `operation` | what a recount and a redate are asked for, and the ids of operators' actions |
+//! | `log` | events of the log, and the filter of an endpoint or a reader |
+//! | `operation` | the requests of a recount and a redate, and the ids of operators' actions |
 //! | [`outage`] | failed calls to other services |
 //! | `payment` | ids, instructions, details and heads, statuses and the transitions between them, settlements, amendments |
 //! | [`reference`](mod@reference) | clients' references of payments |

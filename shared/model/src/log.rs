@@ -1,4 +1,4 @@
-//! The log of what happened to payments: its events, their kinds, and which of them a reader wants.
+//! The log of changes of payments: its events, their kinds, and the filter of a reader.
 
 pub(crate) mod event;
 pub mod event_filter;

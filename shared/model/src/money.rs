@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use crate::currency::Currency;
 
-/// The largest amount: the largest integer up to which a double has each, so that a client which reads
-/// JSON's numbers as doubles loses nothing. In pounds it is 90 trillion.
+/// The largest amount: up to it, doubles represent every integer, so a client that reads JSON's
+/// numbers as doubles loses nothing. In pounds it is 90 trillion.
 pub const MAX_AMOUNT_MINOR: i64 = (1 << 53) - 1;
 
 /// A payment's amount in minor units of its currency (pence, cents, whole yen): 1 to [`MAX_AMOUNT_MINOR`].
@@ -79,7 +79,7 @@ impl AmountMinor {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Money {
-    /// How much, in the currency's minor unit.
+    /// The amount in the currency's minor unit.
     pub amount: AmountMinor,
     /// The currency.
     pub currency: Currency,

@@ -1,4 +1,4 @@
-//! What operators and schedules ask for: recounts, redates, and the actions of the console.
+//! Requests of operators and schedules: recounts, redates, and the actions of the console.
 
 pub(crate) mod action;
 pub mod recount;

@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::actor::ActorError;
 use crate::actor::{Actor, ActorKind};
 
-/// Who changed a payment, as clients see it. Only a client and its file have a name: which run or which operator it was is the bank's
-/// own business.
+/// The actor of a change, as clients see it. Only a client and its file have a name: the names of
+/// the bank's runs and operators are internal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum PublicActor {

@@ -2,11 +2,11 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`address`] | which IP addresses are global |
+//! | [`address`] | the test for global IP addresses |
 //! | [`endpoint_id`] | ids of endpoints |
 //! | [`endpoint_url`] | URLs of endpoints |
 //! | [`message_id`] | ids of messages |
-//! | [`secret`] | secrets, and how they sign |
+//! | [`secret`] | secrets, and their signatures |
 
 pub mod address;
 pub mod endpoint_id;

@@ -1,6 +1,6 @@
 //! A standard SQS queue in memory, for one machine and for tests.
 //!
-//! It implements these parts of the *Amazon SQS Developer Guide* and *API Reference*:
+//! The queue implements these parts of the *Amazon SQS Developer Guide* and *API Reference*:
 //! - A received message is invisible until its visibility timeout ends (*Amazon SQS visibility
 //!   timeout*). Then it can be received again, with a new receipt handle and a higher count.
 //! - Only the handle of the latest receive deletes a message, even after its timeout. An older handle
@@ -8,9 +8,9 @@
 //! - A message that was received `maxReceiveCount` times moves to the dead-letter queue at the next
 //!   receive, with its id, content and sending time (*Using dead-letter queues in Amazon SQS*).
 //!
-//! It leaves out delays, retention, attributes, message groups, long polling, changes of the visibility timeout and
-//! the limit of 120,000 messages in flight. Messages are received in the order in which they became
-//! visible. Time is always an argument.
+//! The queue leaves out delays, retention, attributes, message groups, long polling, changes of the
+//! visibility timeout and the limit of 120,000 messages in flight. Messages are received in the
+//! order in which they became visible. Time is always an argument.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ pub const MAX_RECEIVED: usize = 10;
 /// The largest message, in bytes of UTF-8.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// How often a message was received, at most, if it counts as the oldest one.
+/// The most receives of a message that still counts as the oldest one.
 const MOST_RECEIVES_OF_THE_OLDEST: u32 = 3;
 
 /// SQS's default visibility timeout.
@@ -35,7 +35,7 @@ pub const DEFAULT_VISIBILITY_TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 pub struct QueueSettings {
     /// The queue's name, the last part of its ARN.
     pub name: String,
-    /// How long a received message is hidden.
+    /// Time for which a received message is hidden.
     pub visibility_timeout: TimeDelta,
     /// The limit of receives. Without it, an undeleted message is received again for ever.
     pub redrive_policy: Option<RedrivePolicy>,
@@ -89,11 +89,11 @@ pub struct Received {
     pub receipt_handle: ReceiptHandle,
     /// Its text.
     pub body: String,
-    /// How often it was received, this time included.
+    /// The number of its receives, including this one.
     pub receive_count: u32,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent_at: DateTime<Utc>,
-    /// When it was first received.
+    /// The time of its first receive.
     pub first_received_at: DateTime<Utc>,
 }
 
@@ -107,7 +107,7 @@ pub struct Counts {
     pub in_flight: usize,
 }
 
-/// Why a queue rejects a message.
+/// The reason why a queue rejects a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The message is empty.
@@ -131,7 +131,7 @@ struct Contents {
     receives: u64,
     messages: HashMap<MessageId, Message>,
     visible: VecDeque<MessageId>,
-    /// By the time when they become visible again, then by the order of receiving.
+    /// By the time at which they become visible again, then by the order of receives.
     in_flight: BTreeMap<(DateTime<Utc>, u64), MessageId>,
 }
 
@@ -141,7 +141,7 @@ struct Message {
     sent_at: DateTime<Utc>,
     first_received_at: Option<DateTime<Utc>>,
     receive_count: u32,
-    /// The number of the latest receive, and when its timeout ends.
+    /// The number of the latest receive, and the end of its timeout.
     latest: Option<(u64, DateTime<Utc>)>,
 }
 
@@ -217,7 +217,8 @@ impl Queue {
         ids.into_iter().filter_map(|id| contents.receive(id, now, TimeDelta::zero())).collect()
     }
 
-    /// Moves all visible messages to another queue, where each is a new one (*StartMessageMoveTask*). SQS does so in the background.
+    /// Moves all visible messages to another queue, where each is a new one
+    /// (*StartMessageMoveTask*). SQS does so in the background.
     pub fn move_all_to(&self, other: &Self, now: DateTime<Utc>) {
         let bodies: Vec<_> = {
             let mut contents = self.contents();
@@ -250,15 +251,17 @@ impl Queue {
         Counts { visible: contents.visible.len(), in_flight: contents.in_flight.len() }
     }
 
-    /// Returns when the oldest message was sent (SQS: `ApproximateAgeOfOldestMessage`). One that was received more than
-    /// three times is not counted: SQS moves it to the back of the queue (*Available CloudWatch metrics for Amazon SQS*).
+    /// Returns the time at which the oldest message was sent (SQS:
+    /// `ApproximateAgeOfOldestMessage`). A message that was received more than three times is not
+    /// counted: SQS moves it to the back of the queue (*Available CloudWatch metrics for Amazon
+    /// SQS*).
     pub fn oldest_sent_at(&self) -> Option<DateTime<Utc>> {
         let contents = self.contents();
         let counted = contents.messages.values().filter(|message| message.receive_count <= MOST_RECEIVES_OF_THE_OLDEST);
         counted.map(|message| message.sent_at).min()
     }
 
-    /// The contents. A panic in a method leaves them whole, so a poisoned lock is no problem.
+    /// The contents. A panic in a method leaves them whole, so a poisoned lock does no harm.
     fn contents(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }

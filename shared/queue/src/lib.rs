@@ -2,8 +2,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`message`] | the request that goes out, the settlement result that comes back |
-//! | [`transaction_queue`] | where requests are sent: SQS (`payments-sqs`), or a queue in this process |
+//! | [`message`] | the outgoing request, and the settlement result that comes back |
+//! | [`transaction_queue`] | the queue of requests: SQS (`payments-sqs`), or a queue in this
+//! process |
 //! | [`in_process`] | a standard SQS queue in memory |
 //! | [`error`] | messages that were not sent |
 

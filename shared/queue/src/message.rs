@@ -58,8 +58,8 @@ struct RequestJson<'a> {
 }
 
 impl PaymentRequest {
-    /// Builds the request of a payment from its details in force. `dispatch_attempt` is the number of this attempt, from 1; those
-    /// that were missed are skipped.
+    /// Builds the request of a payment from its details in force. `dispatch_attempt` is the number
+    /// of this attempt, from 1; missed attempts are skipped.
     pub fn of(details: &Details, dispatch_attempt: u32) -> Self {
         Self { details: details.clone(), dispatch_attempt }
     }
@@ -106,20 +106,20 @@ const NOT_IN_SQS: [char; 2] = ['\u{fffe}', '\u{ffff}'];
 /// The transaction service's message that a payment is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettlementResult {
-    /// Which payment.
+    /// The payment's id.
     pub payment_id: PaymentId,
     /// The amount that the service knows.
     pub money: Money,
-    /// Who got it, or was to get it, as the service knows.
+    /// The payee that the service knows: the one that got the money, or was to get it.
     pub payee: AccountId,
-    /// How it ended.
+    /// The outcome.
     pub settlement: Settlement,
     /// The payment with its account and due time, if the service echoes both: they locate the head of a payment that
     /// is due as at first without a read.
     pub echo: Option<DuePayment>,
 }
 
-/// Why a message is not a settlement result. No retry makes it readable.
+/// The reason why a message is not a settlement result. No retry makes it readable.
 #[derive(Debug, thiserror::Error)]
 pub enum SettlementResultError {
     /// Not a JSON object, or a field of the wrong type.
@@ -128,7 +128,7 @@ pub enum SettlementResultError {
     /// Another version of the form.
     #[error("v is {0}, and {FORM} is the only known one")]
     Form(u64),
-    /// A kind that is not known. It is not guessed.
+    /// An unknown kind, which is not guessed.
     #[error("the kind {0:?} is unknown; settlement is the only known one")]
     Kind(String),
     /// A required field is missing or null.
@@ -185,9 +185,10 @@ struct ResultJson {
 impl SettlementResult {
     /// Parses a message.
     ///
-    /// Unknown fields are ignored. `accountId` and `dueAt` are used only together, because one alone
-    /// locates nothing. A long reason is cut. A failure without a listed code is `NARR`. The code of a processed payment is ignored, as its
-    /// reason is: the status alone says whether the money moved.
+    /// Unknown fields are ignored. `accountId` and `dueAt` are used only together, because one
+    /// alone locates nothing. A long reason is cut. A failure without a listed code is `NARR`. The
+    /// code and the reason of a processed payment are ignored: the status alone says whether the
+    /// money moved.
     pub fn parse(message: &str) -> Result<Self, SettlementResultError> {
         use SettlementResultError as E;
         let json: ResultJson = serde_json::from_str(message).map_err(E::Json)?;

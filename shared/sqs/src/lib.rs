@@ -1,6 +1,6 @@
 //! Payment requests over SQS: sending in batches, and SQS's errors.
 //!
-//! This is a crate of its own, because `cargo local` needs no SDK of SQS.
+//! The crate is separate because `cargo local` needs no SDK of SQS.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -24,7 +24,7 @@ pub const MAX_BATCH_MESSAGES: usize = 10;
 /// Ten payments of 8 KB are 80 KB, so the older limit is enough.
 pub const MAX_BATCH_BYTES: usize = 256 * 1024;
 
-/// How many batches are sent at once. A Lambda batch of 100 records makes 10 of them.
+/// The most batches that are sent at once. A Lambda batch of 100 records makes 10 of them.
 pub const CONCURRENT_BATCHES: usize = 4;
 
 /// A standard SQS queue.
@@ -53,7 +53,7 @@ struct Message<'r> {
     /// payments does not delay the others (*Amazon SQS fair queues*). In a standard queue, a group changes nothing else.
     /// A group has at most 128 letters, digits and punctuation marks, and an account id is shorter and has no others.
     group: &'r AccountId,
-    /// Its body, or why it cannot be encoded.
+    /// Its body, or the reason why it cannot be encoded.
     body: Result<String, QueueError>,
 }
 
@@ -141,7 +141,7 @@ const THROTTLES: [&str; 5] = ["RequestThrottled", "ThrottlingException", "Thrott
 /// Error codes of SQS's own failures, in either protocol.
 const TROUBLES: [&str; 4] = ["InternalError", "InternalFailure", "ServiceUnavailable", "InternalServerError"];
 
-/// How a call of SQS or Lambda failed.
+/// The kind of a failed call of SQS or Lambda.
 pub fn kind_of<E: ProvideErrorMetadata>(error: &SdkError<E>) -> OutageKind {
     let status = error.raw_response().map(|response| response.status().as_u16());
     let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(bare);

@@ -95,7 +95,7 @@ impl Scripted {
         SqsQueue { client: Client::from_conf(config), queue_url: "http://127.0.0.1:9/queue".to_owned() }
     }
 
-    /// How many messages each call had.
+    /// The number of messages of each call.
     fn batches(&self) -> Vec<usize> {
         let entries = |call: &Value| call["Entries"].as_array().unwrap().len();
         self.calls.lock().unwrap().iter().map(entries).collect()
@@ -165,7 +165,7 @@ async fn each_account_is_a_group_of_its_own() {
     let groups = calls[0]["Entries"].as_array().unwrap().iter().map(|entry| entry["MessageGroupId"].as_str().unwrap());
     let groups: Vec<&str> = groups.collect();
     assert_eq!(groups, accounts);
-    // What SQS accepts: up to 128 letters, digits and !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~
+    // SQS accepts up to 128 letters, digits and !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~
     let accepted = |group: &&str| group.len() <= MAX_GROUP_BYTES && group.chars().all(|c| c.is_ascii_graphic());
     assert!(groups.iter().all(accepted), "{groups:?}");
 }

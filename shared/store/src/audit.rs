@@ -1,11 +1,12 @@
-//! The audit trail: what operators do in the console and to webhook endpoints, with its outcome.
+//! The audit trail: actions of operators in the console and on webhook endpoints, with their outcomes.
 //!
 //! | item | pk | sk |
 //! |---|---|---|
 //! | intent | `AUDIT#<YYYY-MM>` | `<previewedAt>#<actionId>` |
 //! | outcome | `AUDIT#<YYYY-MM>` | `<previewedAt>#<actionId>#outcome` |
 //!
-//! Both are put if they are absent. This code alone keeps them: a put can replace an item, and no role can forbid that. An intent without an outcome may have happened.
+//! Both are put only if they are absent. Only this code protects them: a put can replace an item,
+//! and no role can forbid that. An intent without an outcome may have happened.
 
 use std::collections::BTreeMap;
 
@@ -18,27 +19,27 @@ use crate::item::{Fault, Item, item_key, key_of, text_of};
 use crate::key::audit::{ActionName, AuditMonth, audit_outcome_sort, audit_partition, audit_sort, parse_audit_sort};
 use crate::store::Store;
 
-/// What an operator wants done.
+/// An operator's intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditIntent {
     /// The action's name.
     pub name: ActionName,
-    /// When it was confirmed.
+    /// The time of its confirmation.
     pub at: UtcSecond,
-    /// Who confirmed it, as the trails of payments name callers.
+    /// The operator who confirmed it, as the trails of payments name callers.
     pub by: String,
-    /// The person whose token it was, if the token names one.
+    /// The person of the token, if the token names one.
     pub subject: Option<String>,
-    /// The request that confirmed it: another one finds it.
+    /// The request that confirmed it: a repeated request finds it.
     pub request: String,
-    /// What: the action.
+    /// The name of the action.
     pub action: String,
-    /// What: its arguments, each `name: value` on a line.
+    /// The arguments of the action, each `name: value` on a line.
     pub arguments: String,
 }
 
 impl AuditIntent {
-    /// Whether both want the same of one preview, whichever request says so.
+    /// Whether both are the same action of one preview, in whichever request.
     pub fn is_same_as(&self, other: &Self) -> bool {
         let wanted = |intent: &Self| {
             (intent.name, intent.by.clone(), intent.subject.clone(), intent.action.clone(), intent.arguments.clone())
@@ -47,30 +48,30 @@ impl AuditIntent {
     }
 }
 
-/// What came of an action.
+/// The outcome of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditOutcome {
-    /// When it was written.
+    /// The time at which it was written.
     pub at: UtcSecond,
-    /// What came of it, one thing on each line.
+    /// The results, one on each line.
     pub result: String,
 }
 
 /// An action in the trail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// What was wanted.
+    /// The intent.
     pub intent: AuditIntent,
-    /// What came of it; without one, it may have happened.
+    /// The outcome; without one, the action may have happened.
     pub outcome: Option<AuditOutcome>,
 }
 
 /// A page of the trail.
 #[derive(Debug)]
 pub struct AuditPage {
-    /// The entries, the newest first. One that cannot be read is an error in its place.
+    /// The entries, the newest first. An unreadable entry is an error in its place.
     pub entries: Vec<Result<AuditEntry, StoreError>>,
-    /// Where the next page begins, if there may be more.
+    /// The start of the next page, if there may be more.
     pub next: Option<ActionName>,
 }
 
@@ -94,7 +95,8 @@ struct OutcomeItem {
 }
 
 impl Store {
-    /// Writes an intent, unless the action has one: 1 write unit for each KB. Returns the one that it has.
+    /// Writes an intent, unless the action has one: 1 write unit for each KB. Returns the existing
+    /// intent, if any.
     pub async fn put_audit_intent(&self, intent: &AuditIntent) -> Result<Option<AuditIntent>, StoreError> {
         let AuditIntent { name, at, by, subject, request, action, arguments } = intent.clone();
         let attributes = IntentItem { at: at.to_string(), by, subject, request, action, arguments };
@@ -117,7 +119,7 @@ impl Store {
         existing.map(|item| self.parse_audit(item, parse_outcome)).transpose()
     }
 
-    /// Returns what the trail has of an action, strongly consistent: 1 read unit for each 4 KB.
+    /// Returns the trail's entry of an action, strongly consistent: 1 read unit for each 4 KB.
     pub async fn audit_entry(&self, name: ActionName) -> Result<Option<AuditEntry>, StoreError> {
         let query = self
             .client
@@ -132,8 +134,9 @@ impl Store {
         self.audit_entries(items).pop().map(|(_, entry)| entry).transpose()
     }
 
-    /// Returns the actions of a month before `before`, the newest first: strongly consistent, 1 read unit for each 4 KB. It reads `most` items and at most a
-    /// megabyte, and an action has two.
+    /// Returns the actions of a month before `before`, the newest first: strongly consistent, 1
+    /// read unit for each 4 KB. The call reads `most` items and at most a megabyte, and an action
+    /// has two items.
     pub async fn audit_page(
         &self,
         month: &AuditMonth,
@@ -153,7 +156,8 @@ impl Store {
             .expression_attribute_values(":before", AttributeValue::S(before.map_or("~".to_owned(), audit_sort)));
         let answer = query.send().await.map_err(failed("Query"))?;
         let (mut items, more) = (answer.items.unwrap_or_default(), answer.last_evaluated_key.is_some());
-        // An outcome comes before its intent here. If that is not on this page, both are on the next one.
+        // An outcome comes before its intent here. If the intent is not on this page, both are on
+        // the next one.
         if more && items.len() > 1 && items.last().is_some_and(|item| text_of(item, "sk").ends_with("#outcome")) {
             items.pop();
         }

@@ -33,8 +33,8 @@ macro_rules! conditional_error {
 
 conditional_error!(PutItemError, UpdateItemError, DeleteItemError);
 
-/// What a conditional write returned, or its failed condition: then the item in its place, if there
-/// is one and the write asked for it.
+/// The result of a conditional write, or of its failed condition: then the item in its place, if
+/// there is one and the write asked for it.
 pub(crate) type Conditional<T> = Result<T, Option<Item>>;
 
 /// Tells a failed condition from other failures of `operation`.
@@ -52,8 +52,9 @@ pub(crate) fn conditional<T, E: ConditionalError>(
 }
 
 impl Store {
-    /// Writes all actions or none. If conditions failed, which counts for more than a conflict because repeating does not
-    /// change it, returns the place of the first such action.
+    /// Writes all actions or none. If conditions failed, returns the place of the first such
+    /// action. A failed condition counts for more than a conflict, because repeating does not
+    /// change it.
     pub(crate) async fn transact(
         &self,
         actions: Result<Vec<TransactWriteItem>, BuildError>,
@@ -77,8 +78,9 @@ impl Store {
     }
 }
 
-/// `#0 = :0`, `#1 = :1` and so on for all attributes of an item but its key, with their names and
-/// values: conditions or assignments, by what stands between them. They are in the order of the names.
+/// `#0 = :0`, `#1 = :1` and so on for all attributes of an item except its key, with their names
+/// and values: conditions or assignments, depending on the separator. They are in the order of the
+/// names.
 pub(crate) fn equations(
     item: &Item,
     between: &str,
@@ -94,7 +96,8 @@ pub(crate) fn equations(
     (terms.join(between), names, values)
 }
 
-/// Whether a transaction was cancelled only because another one writes what its actions from `first` on write.
+/// Whether a transaction was cancelled only because another one writes the items that its actions
+/// from `first` on write.
 pub(crate) fn is_conflict_from(error: &StoreError, first: usize) -> bool {
     let StoreError::Throttled { source, .. } = error else { return false };
     let cancelled = source.downcast_ref::<SdkError<TransactWriteItemsError>>();
@@ -103,7 +106,7 @@ pub(crate) fn is_conflict_from(error: &StoreError, first: usize) -> bool {
     reasons.peek().is_some() && reasons.all(|(place, code)| place >= first && code == "TransactionConflict")
 }
 
-/// Why DynamoDB cancelled a transaction, if it did: a code for each action.
+/// The reasons why DynamoDB cancelled a transaction, if it did: a code for each action.
 fn cancellation_codes(error: &SdkError<TransactWriteItemsError>) -> impl Iterator<Item = &str> {
     let reasons = match error.as_service_error() {
         Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => cancelled.cancellation_reasons(),

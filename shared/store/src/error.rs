@@ -42,19 +42,19 @@ pub enum StoreError {
         table: String,
         /// The item's key, partition and sort.
         key: String,
-        /// What is wrong with it.
+        /// The fault of the item.
         why: String,
     },
 }
 
 impl StoreError {
-    /// Returns the error that decides what follows: one that a retry does not change.
+    /// Returns the error that decides the next step: an error that a retry does not change.
     #[must_use]
     pub fn worse(known: Option<Self>, new: Self) -> Self {
         known.filter(|known| known.kind() == OutageKind::Broken).unwrap_or(new)
     }
 
-    /// An item that cannot be read. Without its table and its key, nobody finds it.
+    /// An item that cannot be read. Its table and its key are needed to find it.
     pub(crate) fn unreadable(table: &str, key: impl Into<String>, why: impl ToString) -> Self {
         Self::Unreadable { table: table.to_owned(), key: key.into(), why: why.to_string() }
     }

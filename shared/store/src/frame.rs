@@ -14,7 +14,7 @@ thread_local! {
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Compresses a text at a level of zstd's; none if zstd fails.
+/// Compresses a text at a level of zstd's; `None` if zstd fails.
 pub(crate) fn of(text: &str, level: i32) -> Option<Vec<u8>> {
     COMPRESSOR.with_borrow_mut(|kept| {
         let mut compressor = match kept.take() {
@@ -32,13 +32,13 @@ pub(crate) fn of(text: &str, level: i32) -> Option<Vec<u8>> {
     })
 }
 
-/// Decompresses the frame of a text that has exactly so many bytes. The text never takes more.
+/// Decompresses the frame of a text of exactly this many bytes. The text never takes more.
 pub(crate) fn text_of(frame: &[u8], bytes: usize) -> Result<String, Box<dyn Error + Send + Sync>> {
     let whole = find_frame_compressed_size(frame).map_err(|code| format!("the frame: {}", get_error_name(code)))?;
     if whole != frame.len() {
         return Err("something follows the frame".into());
     }
-    // It never grows: zstd writes into its capacity, and fails if the frame has more.
+    // The text never grows: zstd writes into its capacity, and fails if the frame has more.
     let mut text = Vec::with_capacity(bytes);
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let decompressor = match kept {

@@ -1,4 +1,4 @@
-//! Reads by an index: what is due, what an account has, and the payment of a transaction id.
+//! Reads by an index: due payments, an account's payments, and the payment of a transaction id.
 
 pub(crate) mod account;
 pub(crate) mod due;

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 /// An item of the SDK.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// Why an item cannot be read.
+/// The reason why an item cannot be read.
 pub(crate) type Fault = Box<dyn Error + Send + Sync>;
 
 /// The key attributes of an item.
@@ -20,7 +20,7 @@ pub(crate) fn item_key(partition: String, sort: String) -> Item {
     HashMap::from([("pk".to_owned(), AttributeValue::S(partition)), ("sk".to_owned(), AttributeValue::S(sort))])
 }
 
-/// A string attribute; empty if it is missing, which no stored string is.
+/// A string attribute; empty if it is missing, because no stored string is empty.
 pub(crate) fn text_of<'i>(item: &'i Item, name: &str) -> &'i str {
     item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str)
 }

@@ -1,4 +1,4 @@
-//! The keys of both tables and their encodings, which are nowhere else.
+//! The keys of both tables and their encodings, which no other file has.
 //!
 //! Keys are ASCII. `#` separates their parts and is in no part. Instants have a fixed width, so the
 //! byte order of the text is the order of the values. Ranges are half-open on the encoded text: the
@@ -64,8 +64,8 @@ pub(crate) fn parse_details_sort(text: &str) -> Result<Option<AmendmentName>, Ke
     }
 }
 
-/// The partition key of what a run left off at, or found: `CHECKPOINT#counts`, `CHECKPOINT#report` or `CHECKPOINT#recount`. Their sort
-/// key is a stream shard, a job or a date.
+/// The partition key of the places and findings of runs: `CHECKPOINT#counts`, `CHECKPOINT#report`
+/// or `CHECKPOINT#recount`. Their sort key is a stream shard, a job or a date.
 pub(crate) fn checkpoint_partition(what: &str) -> String {
     format!("CHECKPOINT#{what}")
 }
@@ -76,7 +76,8 @@ pub(crate) fn log_partition(what: impl fmt::Display) -> String {
     format!("LOG#{what}")
 }
 
-/// The partition key of all webhook endpoints: `WEBHOOK#ENDPOINTS`. Their sort key is their id. Before them is how many were created.
+/// The partition key of all webhook endpoints: `WEBHOOK#ENDPOINTS`. Their sort key is their id.
+/// Before them is the number of created endpoints.
 pub(crate) fn webhook_partition(what: impl fmt::Display) -> String {
     format!("WEBHOOK#{what}")
 }
@@ -120,8 +121,8 @@ pub fn head_sort(slot: Slot) -> String {
     format!("{}#{}", slot.at, slot.payment_id)
 }
 
-/// The sort key of a payment's place among its account's: `<dueAt>#<paymentId>`. It has the form of [`head_sort`], so what is due as at
-/// first and what is not are in one order.
+/// The sort key of a payment's place among its account's: `<dueAt>#<paymentId>`. It has the form of
+/// [`head_sort`], so payments that are due as at first and the others are in one order.
 pub(crate) fn place_sort(place: Place) -> String {
     format!("{}#{}", place.due_at, place.payment_id)
 }

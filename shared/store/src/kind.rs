@@ -9,7 +9,8 @@ use crate::report::job;
 use crate::webhook::endpoint::{CREATED, ENDPOINTS};
 
 payments_model::kinds! {
-    /// A kind of items. Whoever writes another one adds it here: in tests, a call that writes an item of no kind is denied.
+    /// A kind of items. A new kind is added here: in tests, a call that writes an item of an
+    /// unknown kind is denied.
     ItemKind {
         /// The head of a payment.
         Head = "head",
@@ -33,13 +34,13 @@ payments_model::kinds! {
         LogHead = "log-head",
         /// A segment of the log.
         Segment = "segment",
-        /// How far the journal or an event bus has read the log.
+        /// The position of the journal or an event bus in the log.
         Consumer = "consumer",
-        /// How far a webhook endpoint has read the log, and its deliveries.
+        /// The position of a webhook endpoint in the log, and its deliveries.
         Deliveries = "deliveries",
         /// A webhook endpoint.
         Endpoint = "endpoint",
-        /// How many webhook endpoints were created.
+        /// The number of webhook endpoints that were created.
         EndpointsCreated = "endpoints-created",
     }
 }

@@ -9,9 +9,10 @@ use crate::error::{StoreError, failed, incomplete};
 use crate::item::Item;
 use crate::store::Store;
 
-/// The timeout of one call, with all its attempts and the waits between them, and so the most time that one read or one write of the
-/// store takes. Functions of the API give their calls less. Methods that may write again say so: [`Store::put_archived_head`] and
-/// [`Store::mark_reported`] twice, [`Store::cancel_payment`] three times.
+/// The timeout of one call, with all its attempts and the waits between them, and so the most time
+/// that one read or one write of the store takes. Functions of the API give their calls less.
+/// Methods that may write again: [`Store::put_archived_head`] and [`Store::mark_reported`] twice,
+/// [`Store::cancel_payment`] three times.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The most keys of one BatchGetItem, by DynamoDB's quota.
@@ -20,17 +21,19 @@ pub const MAX_BATCH_GET: usize = 100;
 /// The most calls of one batch read. If keys are unprocessed after them, it counts as throttled.
 const MAX_ROUNDS: usize = 8;
 
-/// How a batch is read.
+/// The settings of a batch read.
 pub(crate) struct Reading {
-    /// The attributes to read, and the names that `#0`, `#1` and so on stand for; all attributes if there is none.
+    /// The attributes to read, and the names for `#0`, `#1` and so on; `None` reads all attributes.
     pub(crate) projection: Option<(&'static str, &'static [&'static str])>,
     pub(crate) consistent: bool,
 }
 
 impl Store {
-    /// Ends a read of several calls after the time of one. A read can stop anywhere; a write cannot.
+    /// Ends a read of several calls after the time of one. A read can stop anywhere, but a write
+    /// cannot.
     ///
-    /// The read is put into a box at once: it has the SDK's large futures, and whoever waits for it would have it three times.
+    /// The read is boxed at once: it contains the SDK's large futures, and each caller's future
+    /// would hold it three times.
     pub(crate) fn bounded<T>(
         &self,
         operation: &'static str,

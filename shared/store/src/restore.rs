@@ -1,4 +1,4 @@
-//! What only a restore of the tables reads and writes.
+//! Reads and writes that only a restore of the tables needs.
 
 pub(crate) mod checkpoints;
 pub(crate) mod heads;

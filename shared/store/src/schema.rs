@@ -1,7 +1,7 @@
 //! The definition of the tables, as data.
 //!
-//! Embedded tables are created from it, and a test compares `template.yaml` with it. So what is
-//! tested is what is deployed.
+//! Embedded tables are created from it, and a test compares `template.yaml` with it. So the tested
+//! schema is the deployed one.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
@@ -16,8 +16,9 @@ use crate::store::TableNames;
 /// The attribute with the time at which DynamoDB may delete an item of the hot table, in seconds since 1970.
 pub const EXPIRES_AT: &str = "expires_at";
 
-/// The attribute with the time at which DynamoDB may delete an item of the long-term table, in seconds since 1970. It is another one than the
-/// hot table's, and no copy of an item brings either along: a payment's record would be deleted with it.
+/// The attribute with the time at which DynamoDB may delete an item of the long-term table, in
+/// seconds since 1970. Its name differs from the hot table's, and copies of items have neither: a
+/// payment's record would be deleted with it.
 pub const KEPT_UNTIL: &str = "keptUntil";
 
 /// A key attribute and its type.
@@ -62,9 +63,9 @@ pub struct Index {
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// What its stream shows, if it has one.
+    /// The images in its stream, if it has one.
     pub stream: Option<StreamViewType>,
-    /// The attribute with the time when an item expires.
+    /// The attribute with the time at which an item expires.
     pub time_to_live: Option<&'static str>,
     /// Its indexes.
     pub indexes: &'static [Index],
@@ -95,7 +96,7 @@ pub const UNREPORTED: Index = Index {
 pub const TRANSACTION: Index =
     Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
 
-/// Sparse: an account's payments that are not due as at first, by when they are due.
+/// Sparse: an account's payments that are not due as at first, by due time.
 pub const MOVED: Index = Index {
     name: "moved",
     partition: KeyAttribute::Text("pk"),
@@ -110,11 +111,11 @@ pub const PAYMENTS: Table = Table {
     indexes: &[DUE, UNREPORTED, MOVED],
 };
 
-/// The long-term table: details of all payments, heads of settled and archived ones, the audit trail, webhook endpoints. Its time to live is
-/// for later: nothing says yet until when an item is kept.
+/// The long-term table: details of all payments, heads of settled and archived ones, the audit
+/// trail, webhook endpoints. Its time to live is for later: no item has an end of retention yet.
 pub const HISTORY: Table = Table { stream: None, time_to_live: Some(KEPT_UNTIL), indexes: &[DUE, TRANSACTION, MOVED] };
 
-/// The log of what happened to payments. Its stream says that there is something new.
+/// The log of changes of payments. Its stream announces new segments.
 pub const LOG: Table = Table { stream: Some(StreamViewType::KeysOnly), time_to_live: Some(EXPIRES_AT), indexes: &[] };
 
 /// Creates all tables in an embedded or test engine, unless they exist. On AWS the stack creates
@@ -125,7 +126,7 @@ pub async fn create_tables(client: &Client, names: &TableNames) -> Result<(), St
     create_table(client, &names.log, &LOG).await
 }
 
-/// The indexes of a table; none if it has none, because DynamoDB rejects an empty list.
+/// The indexes of a table; `None` if it has none, because DynamoDB rejects an empty list.
 fn indexes_of(table: &Table) -> Option<Vec<GlobalSecondaryIndex>> {
     let indexes: Vec<_> = table.indexes.iter().map(global_index).collect();
     (!indexes.is_empty()).then_some(indexes)

@@ -1,4 +1,4 @@
-//! Webhook endpoints: what their operators chose, and the deliveries to each.
+//! Webhook endpoints: the settings of their operators, and the deliveries to each.
 
 mod as_text;
 pub(crate) mod deliveries;

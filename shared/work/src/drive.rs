@@ -15,12 +15,12 @@ pub trait Work {
     /// Whether nothing is left.
     fn is_done(&self) -> bool;
 
-    /// Makes one round of calls. What was throttled or not answered stays in hand.
+    /// Makes one round of calls. Entries that were throttled or not answered stay queued.
     fn round(&mut self) -> impl Future<Output = Round<Self::Error>>;
 }
 
-/// Does rounds until nothing is left. Progress resets the retries. The pace holds for each round by itself, so time lost in one does not
-/// cause a burst in the next.
+/// Makes rounds until nothing is left. Progress resets the retries. The pace holds for each round
+/// by itself, so time lost in one does not cause a burst in the next.
 ///
 /// # Errors
 /// [`Halt`] if the deadline comes, or calls keep failing.

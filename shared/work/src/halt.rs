@@ -1,6 +1,6 @@
-//! Why work ended before nothing was left.
+//! The reasons why work ends before nothing is left.
 
-/// Why work ended.
+/// The reason why work ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Halt<E> {
     /// The deadline came.

@@ -1,4 +1,4 @@
-//! Waits between tries, each longer than the one before, and when to give up.
+//! Waits between tries, each longer than the one before, and their end.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use payments_model::{Outage, OutageKind};
 
 use crate::halt::Halt;
 
-/// How long to wait between tries that fail in a row, and how often.
+/// The waits between tries that fail in a row, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waits {
     /// The wait after the first failure. It doubles with each further one.
@@ -29,7 +29,7 @@ impl Waits {
     /// The waits after calls that the SDK has retried: 100 ms to 1.6 s, 3.1 s in all.
     const OF_CALLS: Self = Self { first: Duration::from_millis(100), doublings: 4, most: 5 };
 
-    /// Returns the wait after this many failures in a row. `None` if there is to be no next try.
+    /// Returns the wait after this many failures in a row. `None` ends the tries.
     #[must_use]
     pub fn after(self, failures: u32) -> Option<Duration> {
         let doublings = failures.saturating_sub(1).min(self.doublings);
@@ -50,7 +50,7 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// Counts a failure, and returns the wait before the next try. `None` if there is to be none.
+    /// Counts a failure, and returns the wait before the next try. `None` ends the tries.
     pub fn next_wait(&mut self) -> Option<Duration> {
         self.failures += 1;
         self.waits.after(self.failures)
@@ -59,7 +59,7 @@ impl Retries {
     /// Waits before the next try, but not past the deadline.
     ///
     /// # Errors
-    /// [`Halt`] if there is to be no next try.
+    /// [`Halt`] if the tries end.
     pub(crate) async fn wait<E: Outage>(&mut self, error: E, deadline: &Deadline) -> Result<(), Halt<E>> {
         if error.kind() == OutageKind::Broken {
             return Err(Halt::Broken(error));

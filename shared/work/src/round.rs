@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use futures::future::join_all;
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Round<E> {
     /// The calls that were answered and that the pace counts.
     pub done: u32,
     /// The most of them a second; 0 is unlimited.
     pub per_second: u32,
-    /// The worst failure that a retry may mend.
+    /// The worst failure that a retry may resolve.
     pub failure: Option<E>,
 }
 

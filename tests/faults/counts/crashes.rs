@@ -18,7 +18,7 @@ use payments_tests::counting::{aggregate, drain, next_batch};
 /// The calls of such a batch: one read of the checkpoint, one of the log's head, and three transactions.
 const CALLS: usize = 5;
 
-/// How many of them are reads, which no other transaction cancels.
+/// The number of reads among these calls. No other transaction cancels a read.
 const READS: usize = 2;
 
 #[tokio::test]

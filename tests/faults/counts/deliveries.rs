@@ -20,24 +20,24 @@ use crate::kit::fault_plan::Run;
 use crate::kit::fixture::Fixture;
 use payments_tests::counting::{aggregate, drain};
 
-/// How many pollers read the stream.
+/// The number of pollers that read the stream.
 pub(crate) const POLLERS: usize = 2;
 
 /// The most records that are added at once.
 const MOST_AT_ONCE: usize = 40;
 
-/// What happens next. Numbers are taken modulo what there is.
+/// The next event of the stream. Numbers are taken modulo the number of things.
 #[derive(Debug, Clone)]
 pub(crate) enum Move {
     /// The stream gets more records.
     Grow(usize),
-    /// A shard ends, and two or one follow it.
+    /// A shard ends, and two new shards or one replace it.
     Split { shard: usize, in_two: bool },
     /// A poller delivers its next batch of a shard, or the end of a window.
     Step { poller: usize, shard: usize, fault: Fault },
     /// Both pollers deliver at once, their calls in a random order.
     Race { shard: usize, order: u64 },
-    /// Counted records come again, perhaps with some that follow them.
+    /// Counted records come again, perhaps with some later records.
     Again { shard: usize, from: usize, records: usize, fault: Fault },
     /// A poller loses its position and begins at the oldest record.
     Restart { poller: usize },
@@ -60,7 +60,7 @@ impl Move {
     }
 }
 
-/// How often things happened, so that the test can assert that they did.
+/// The counts of what happened, so that the test can assert that it did.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Seen {
     pub(crate) invocations: usize,
@@ -84,7 +84,7 @@ pub(crate) struct Deliveries<'r> {
     sandboxes: &'r [Functions],
     shards: Shards,
     pollers: [StreamMapping; POLLERS],
-    /// How many records of each shard were counted, as far as pollers know.
+    /// The number of counted records of each shard, as far as the pollers know.
     counted: BTreeMap<ShardId, usize>,
     now: DateTime<Utc>,
     seen: &'r RefCell<Seen>,
@@ -185,8 +185,8 @@ impl<'r> Deliveries<'r> {
         trouble.into_inner().map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Uncounted records may come with the counted ones, as from a poller that is ahead. But no poller leaves a
-    /// record out, or goes on after a failure.
+    /// Uncounted records may come with the counted ones, as from a poller that is ahead. But no
+    /// poller leaves a record out, or continues after a failure.
     async fn again(&mut self, shard: usize, from: usize, records: usize, fault: Fault) -> Result<()> {
         let Self { fixture, sandboxes, pollers, shards, counted, seen, .. } = self;
         let all = shards.all();
@@ -203,7 +203,7 @@ impl<'r> Deliveries<'r> {
         let failed = Cell::new(false);
         let function = |event| async {
             if failed.get() {
-                return Err("a poller does not go on after a failure".to_owned());
+                return Err("a poller stops after a failure".to_owned());
             }
             let answer = invoke(&sandboxes[0], event, fault, seen).await;
             failed.set(answer.is_err());

@@ -18,10 +18,10 @@ use crate::kit::fault_plan::of_calls;
 use crate::kit::fixture::Fixture;
 use crate::recount;
 
-/// How many pasts are made.
+/// The number of pasts.
 const PASTS: u8 = 3;
 
-/// How often each is delivered.
+/// The number of deliveries of each past.
 const DELIVERIES: u32 = 16;
 
 /// The most moves of a delivery. The records that they leave are delivered without faults.
@@ -46,7 +46,8 @@ impl PastFixture {
         Ok(Self { fixture, sandboxes, records, seen: RefCell::default() })
     }
 
-    /// Delivers the past to an aggregator that has counted nothing yet. Returns what is wrong afterwards.
+    /// Delivers the past to an aggregator that has counted nothing yet. Returns the differences
+    /// afterwards.
     async fn deliver(&self, moves: &[Move], weakness: Option<Weakness>) -> Result<Vec<String>> {
         self.fixture.forget_counts().await?;
         self.fixture.faults.weaken(weakness);
@@ -67,7 +68,7 @@ impl PastFixture {
 /// The result of many deliveries: nothing, or the fewest moves that break something.
 type Delivered = Result<(), TestError<Vec<Move>>>;
 
-/// Delivers a past in many ways, which follow from a seed.
+/// Delivers a past in many ways, which a seed decides.
 fn deliver(
     runtime: &Runtime,
     past: &PastFixture,
@@ -118,7 +119,8 @@ fn without_the_checkpoint_the_counters_differ_from_a_recount() -> Result<()> {
     runtime.block_on(past.assert_counters_exact())
 }
 
-/// Each weakness leaves what a crash in the middle of a commit would leave if the commit were two writes.
+/// Each weakness has the effect of a crash in the middle of a commit, if the commit were two
+/// writes.
 #[tokio::test]
 async fn a_checkpoint_that_moves_in_another_write_counts_twice_or_never() -> Result<()> {
     for (weakness, want) in [

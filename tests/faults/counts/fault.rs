@@ -1,4 +1,4 @@
-//! What can go wrong with one invocation of the aggregator.
+//! The faults of one invocation of the aggregator.
 
 use payments_tests::{CrashPoint, Way};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ pub(crate) const WAYS: [Way; 7] = [
     CANCELLED_BY_CONDITION,
 ];
 
-/// What goes wrong.
+/// A fault of one invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,

@@ -14,7 +14,7 @@ use crate::kit::fixture::Fixture;
 use crate::recount::counters as shown;
 use payments_tests::counting::{aggregate, drain};
 
-/// A stream of one shard, and what the tables would hold.
+/// A stream of one shard, and the expected tables.
 pub(crate) struct Made {
     pub(crate) stream: InMemoryStream,
     pub(crate) shard: ShardId,
@@ -117,14 +117,14 @@ impl Made {
         Ok((fixture, made))
     }
 
-    /// Fails unless the counters say what they should.
+    /// Fails unless the counters are as expected.
     pub(crate) async fn assert_counted(&self, fixture: &Fixture, when: &str) -> Result<()> {
         let wrong = counters::between(&shown(fixture).await?, &self.counts());
         ensure!(wrong.is_empty(), "{when}: {wrong:#?}");
         Ok(())
     }
 
-    /// What the counters should say.
+    /// The expected counters.
     pub(crate) fn counts(&self) -> Numbers {
         counters::of(&self.tables)
     }

@@ -15,7 +15,7 @@ use crate::kit::fixture::Fixture;
 use crate::kit::transaction_service;
 use crate::recount;
 
-/// How many things happen.
+/// The number of events.
 const EVENTS: usize = 60;
 
 /// The most nights, so that dates repeat.
@@ -24,7 +24,7 @@ const NIGHTS: usize = 3;
 /// The currencies of the payments.
 const CURRENCIES: [&str; 3] = ["GBP", "EUR", "JPY"];
 
-/// What is added to some amounts, so that sums exceed what a double holds.
+/// The addition to some amounts, so that sums exceed what a double holds.
 const LARGE: u64 = 1 << 52;
 
 struct Past<'r> {
@@ -101,7 +101,7 @@ impl Past<'_> {
 
     async fn cancel(&mut self) -> Result<()> {
         let (account, id) = &self.payments[self.random.usize(..self.payments.len())];
-        // It may be too late to cancel, which does not matter here.
+        // A cancel may come too late, which does not matter here.
         self.fixture.ask(Ask::cancel(account, id)).await.map(drop)
     }
 

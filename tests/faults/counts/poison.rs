@@ -163,7 +163,7 @@ async fn the_aggregator_never_receives_its_own_writes() -> Result<()> {
     assert_eq!(delivered.iter().map(|delivery| delivery.records).sum::<usize>(), 5, "{delivered:?}");
     assert_eq!(fixture.faults.tries_of("TransactWriteItems"), 1);
 
-    // Its writes are in the stream, and the filter drops them.
+    // The aggregator's own writes are in the stream, and the filter drops them.
     let shard = fixture.source.shards().await?.pop().context("no shard")?;
     let records = fixture.source.read_all(&shard.id, Position::TrimHorizon).await?;
     let own = |record: &&payments_delivery::Record| !key_of(&record.event()["dynamodb"]["Keys"]).0.starts_with("ACCT#");

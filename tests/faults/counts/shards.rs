@@ -99,7 +99,7 @@ impl Shards {
         Ok(())
     }
 
-    /// Ends a shard. Two shards follow it or, as happens every few hours, one.
+    /// Ends a shard. Two new shards replace it or, every few hours, one.
     pub(crate) fn split(&mut self, shard: usize, in_two: bool) -> Result<()> {
         if self.splits < MOST_SPLITS {
             self.splits += 1;

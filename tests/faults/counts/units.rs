@@ -16,10 +16,11 @@ use crate::kit::fixture::Fixture;
 use crate::recount::{counters, items};
 use payments_tests::counting::aggregate;
 
-/// How many changes a batch has: nearly all of a full batch, and as many as one segment of the log has room for.
+/// The changes of a batch: nearly all of a full batch, and as many as one segment of the log has
+/// room for.
 const HEADS: usize = 900;
 
-/// What the segments of the log have cost so far, with the log's head, in half units.
+/// The cost of the log's segments so far, with the log's head, in half units.
 async fn segments(fixture: &Fixture) -> Result<u64> {
     let log = items(fixture, &fixture.tables().log).await?;
     let segments = log.iter().filter(|((pk, sk), _)| pk.starts_with("LOG#") && sk.parse::<u64>().is_ok());
@@ -27,8 +28,8 @@ async fn segments(fixture: &Fixture) -> Result<u64> {
     bytes.map(|bytes: Result<_>| Ok(2 * (2 * u64::try_from(bytes?.div_ceil(1_024))? + 2))).sum()
 }
 
-/// Delivers the stream. Returns the half units used, by operation; use outside of the table itself is under its
-/// place. Without what the log's new segments have to cost.
+/// Delivers the stream. Returns the half units used, by operation; use outside of the table itself
+/// is under its place. The cost of the log's new segments is left out.
 async fn cost(fixture: &Fixture, made: &Made) -> Result<BTreeMap<String, u64>> {
     let before = segments(fixture).await?;
     drop(fixture.faults.recorder().take_capacity_use());

@@ -1,4 +1,4 @@
-//! Disturbances: what AWS may do to reads and deliveries though nothing has failed.
+//! Disturbances of reads and deliveries that AWS permits although nothing has failed.
 //! Reads are stale, results are duplicated and reordered, and stream records are delivered again, one by one in any
 //! order or as a range.
 //!

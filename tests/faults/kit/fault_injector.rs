@@ -1,6 +1,7 @@
 //! The layers of a test: all calls, to DynamoDB and to SQS, are one sequence that it can break, order and inspect.
 //!
-//! The month's network draws what fails, and lets calls overlap; here a test decides over each call, one at a time.
+//! The month's network draws the faults, and its calls overlap; here a test decides over each call,
+//! one at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,14 +91,14 @@ impl FaultInjector {
         Self { shared: Arc::clone(&self.shared), task }
     }
 
-    /// Lets `decide` choose the fate of each try from now on. Calls are numbered from 0 again.
+    /// From now on, `decide` chooses the fate of each try. Calls are numbered from 0 again.
     pub(crate) fn inject(&self, decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) {
         let mut state = self.state();
         state.decide = Arc::new(decide);
         (state.calls, state.tries) = (HashMap::new(), Vec::new());
     }
 
-    /// Lets every call pass from now on.
+    /// From now on, every call passes.
     pub(crate) fn clear(&self) {
         self.inject(|_| Fate::Pass);
     }
@@ -107,17 +108,17 @@ impl FaultInjector {
         self.shared.weaken.set(weakness);
     }
 
-    /// Lets this time pass with each try.
+    /// From now on, each try takes this time.
     pub(crate) fn calls_take(&self, time: TimeDelta) {
         self.state().call_takes = time;
     }
 
-    /// How many calls were made since the last injection.
+    /// The number of calls since the last injection.
     pub(crate) fn calls(&self) -> usize {
         self.state().calls.len()
     }
 
-    /// How many tries of an operation were made since then.
+    /// The number of tries of an operation since then.
     pub(crate) fn tries_of(&self, operation: &str) -> usize {
         self.state().tries.iter().filter(|(_, known)| known == operation).count()
     }
@@ -127,7 +128,7 @@ impl FaultInjector {
         self.state().tries.clone()
     }
 
-    /// How many messages were ever sent to the transaction service.
+    /// The number of messages ever sent to the transaction service.
     pub(crate) fn sent(&self) -> usize {
         self.shared.requests.sent().len()
     }
@@ -138,7 +139,7 @@ impl FaultInjector {
         sent.iter().filter(|sent| sent.request["accountId"] == account).cloned().collect()
     }
 
-    /// What calls were that no call may be.
+    /// The complaints about calls that are never allowed.
     pub(crate) fn complaints(&self) -> Vec<String> {
         self.shared.complaints.all()
     }
@@ -156,7 +157,7 @@ impl FaultInjector {
         &self.shared.recorder
     }
 
-    /// Lets reads lag from now on.
+    /// From now on, reads lag.
     pub(crate) fn lag(&self, lag: Lag) {
         self.state().lag = lag;
     }

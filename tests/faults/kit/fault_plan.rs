@@ -19,10 +19,10 @@ const TRANSACTIONS: &[&str] = &["TransactWriteItems"];
 /// The call is done and the reply lost, on every try.
 pub(crate) const REPLY_LOST: Way = Way::once(Fate::LoseReply).named("ReplyLost");
 
-/// The call is done and the first reply lost: the SDK's second try meets what the first did.
+/// The call is done and the first reply lost: the SDK's second try finds the effect of the first.
 pub(crate) const REPLY_LOST_ONCE: Way = Way::once(Fate::LoseReply).at_first_try().named("ReplyLostOnce");
 
-/// This call and all that follow are throttled.
+/// The call and all later calls are throttled.
 pub(crate) const THROTTLED_FROM_HERE_ON: Way = Way::lasting(THROTTLED).named("ThrottledFromHereOn");
 
 /// The process is killed before the call.
@@ -31,7 +31,7 @@ pub(crate) const KILLED_BEFORE: Way = Way::once(Fate::KillBefore).named("KilledB
 /// The process is killed after the call.
 pub(crate) const KILLED_AFTER: Way = Way::once(Fate::KillAfter).named("KilledAfter");
 
-/// A transaction meets another one on its items.
+/// A transaction conflicts with another one on its items.
 pub(crate) const CANCELLED_BY_CONFLICT: Way = Way::once(Fate::CancelTransaction("TransactionConflict"))
     .of(TRANSACTIONS)
     .named(r#"Cancelled("TransactionConflict")"#);
@@ -49,7 +49,7 @@ pub(crate) const WAYS: [Way; 10] = [
     REPLY_LOST_ONCE,
     Way::once(THROTTLED).named("Throttled"),
     THROTTLED_FROM_HERE_ON,
-    // A write that meets another transaction on its item.
+    // A write that conflicts with a transaction on its item.
     Way::once(Fate::Refuse(400, "TransactionConflictException"))
         .of(&["PutItem", "UpdateItem", "DeleteItem"])
         .named("Conflict"),
@@ -59,7 +59,7 @@ pub(crate) const WAYS: [Way; 10] = [
     KILLED_AFTER,
 ];
 
-/// The ways in which only transactions fail: this one, or it and all that follow.
+/// The ways in which only transactions fail: this one, or it and all later ones.
 pub(crate) const WAYS_OF_TRANSACTIONS: [Way; 6] = [
     CANCELLED_BY_CONFLICT,
     Way::once(Fate::CancelTransaction("ThrottlingError")).of(TRANSACTIONS).named(r#"Cancelled("ThrottlingError")"#),

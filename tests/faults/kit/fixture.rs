@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use super::fault_injector::FaultInjector;
 use super::transaction_service;
 
-/// When every test begins: a Friday morning in winter, when London's clocks show UTC.
+/// The start of every test: a Friday morning in winter, when London's clocks show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";
 
 /// The timeout of a sweep, unless a test says otherwise.
@@ -57,7 +57,7 @@ pub(crate) struct Fixture {
     pub(crate) functions: Functions,
     /// The same functions of a bank whose calendar has closed Saturdays since.
     pub(crate) redating: Functions,
-    /// What the functions work with, for handlers that tests write themselves.
+    /// The dependencies of the functions, for handlers that tests write themselves.
     pub(crate) dependencies: Dependencies,
     pub(crate) dispatching: tokio::sync::Mutex<StreamMapping>,
     pub(crate) aggregating: tokio::sync::Mutex<StreamMapping>,
@@ -67,7 +67,8 @@ pub(crate) struct Fixture {
     names: AtomicU64,
 }
 
-/// The request for the amendment at this place. Its payment's id follows from the key, so a client knows it before it is told.
+/// The request for the amendment at this place. Its payment's id depends on the key, so a client
+/// knows it before it is told.
 pub(crate) fn amendment_of(intent: &Intent, place: usize) -> Result<Ask> {
     let Amendment { key, seen, wanted, .. } = &intent.amendments[place];
     let id = PaymentId::derive(&intent.account.parse()?, &intent.key.parse()?).to_string();
@@ -161,7 +162,7 @@ impl Fixture {
         Ok(intents)
     }
 
-    /// Creates payments and lets them fall due.
+    /// Creates payments, and passes the time until they are due.
     pub(crate) async fn due(&self, count: usize) -> Result<Vec<Intent>> {
         let intents = self.created(count).await?;
         self.time.pass(TimeDelta::seconds(61));
@@ -277,7 +278,8 @@ impl Fixture {
         Ok(())
     }
 
-    /// Sends what is pending, lets the transaction service answer all of it, and settles it.
+    /// Sends the pending payments, has the transaction service answer all requests, and settles the
+    /// results.
     pub(crate) async fn settle_pending(&self) -> Result<()> {
         self.dispatch_all().await?;
         self.serve(None)?;
@@ -295,7 +297,8 @@ impl Fixture {
         &self.world.environment.tables
     }
 
-    /// Lets the transaction service answer all requests: each once and in order, or some twice and in a random order.
+    /// Has the transaction service answer all requests: each once and in order, or some twice and
+    /// in a random order.
     pub(crate) fn serve(&self, random: Option<&mut Rng>) -> Result<()> {
         transaction_service::send_results(
             &transaction_service::read_requests(&self.requests, &self.time)?,
@@ -346,7 +349,8 @@ pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
     world.stream().await
 }
 
-/// What functions work with over the injector: the SDKs with their retries, but without their pauses.
+/// The dependencies of functions over the injector: the SDKs with their retries, but without their
+/// pauses.
 async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);

@@ -1,4 +1,4 @@
-//! The invariants: what must be true of payments, whatever happened.
+//! The invariants, which hold for payments whatever happened.
 //!
 //! The laws are those of the simulated month. Here an account's payments, changes and messages are read for them.
 
@@ -15,7 +15,7 @@ use payments_machine::layers::sqs::Sent;
 use super::fixture::Fixture;
 use super::transaction_service::settlement_of;
 
-/// How far a payment must have come.
+/// The stage that a payment must have reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Any legal state.
@@ -24,7 +24,7 @@ pub(crate) enum Stage {
     Finished,
 }
 
-/// Checks the payments of these intents, all of one account. Returns what is wrong.
+/// Checks the payments of these intents, all of one account. Returns the violations.
 pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Stage) -> Result<Vec<String>> {
     let Some(Intent { account, .. }) = intents.first() else { return Ok(Vec::new()) };
     let tables = tables_of(fixture, account, intents).await?;
@@ -44,7 +44,7 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
             found.push(format!("a request that nobody asked for: {request}"));
             continue;
         };
-        // It says what was wanted when the payment was claimed.
+        // The request has the content that was wanted when the payment was claimed.
         let claimed: Vec<Intent> = pending.claimed(request["paymentId"].as_str().unwrap_or_default(), intent).collect();
         let content = laws::check_request(claimed.first().unwrap_or(intent), &request);
         let problems = [content, pending.check(&request, &after_changes)];

@@ -10,7 +10,7 @@ use payments_machine::layers::lag::{Changes, Past, Read};
 use payments_machine::layers::random::Seed;
 use serde_json::Value;
 
-/// How far reads lag.
+/// The lags of reads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lag {
     /// The most changes that reads of each index lag behind.

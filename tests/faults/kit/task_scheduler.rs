@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// How often in a row the tasks are polled without a call under way before the next turn is given. A task that
-/// waits for no turn only computes, so a few polls bring it to its next call or to its end.
+/// The polls of the tasks in a row, without a call under way, before the next turn is given. A task
+/// that waits for no turn only computes, so a few polls bring it to its next call or to its end.
 const IDLE_POLLS: usize = 64;
 
 /// The scheduler. Outside of [`run`](Self::run) no call waits.
@@ -78,7 +78,7 @@ impl TaskScheduler {
         }
     }
 
-    /// Lets the oldest waiting call of a task begin.
+    /// Begins the oldest waiting call of a task.
     fn give_turn(&self, task: usize) {
         let mut state = self.state();
         let Some(calls) = state.waiting_by_task.get_mut(&task) else { return };

@@ -25,7 +25,7 @@ pub(crate) fn result_of(request: &Value) -> Value {
     result
 }
 
-/// How the payment of an amount ends.
+/// The settlement of a payment of this amount.
 pub(crate) fn settlement_of(amount: u64) -> Result<Settlement> {
     if amount.is_multiple_of(4) {
         return Ok(Settlement::Failed(Failure::new(Some("AM04"), "no money")));

@@ -1,4 +1,4 @@
-//! Who a token's client is: what two names of it mean, and whose tokens pass without the account claim.
+//! The client of a token: tokens with two names of a client, and clients that pass without the account claim.
 
 use payments_http::{Route, Scope};
 use payments_tests::prelude::*;
@@ -26,7 +26,7 @@ async fn without_the_account_claim_only_machines_pass() -> Result<()> {
         (json!({ "sub": "erp" }), 403, 403),
         (json!({}), 403, 403),
         (json!({ "client_id": "banking-app", "custom:accounts": "tenant" }), 200, 403),
-        // A claim that is there names accounts, if it names none at all.
+        // The claim names accounts if it is present, even if its list is empty.
         (json!({ "client_id": "erp", "custom:accounts": "" }), 404, 403),
         (json!({ "client_id": "erp", "custom:accounts": [] }), 404, 403),
         (json!({ "client_id": "erp", "custom:accounts": " " }), 404, 403),
@@ -42,7 +42,8 @@ async fn without_the_account_claim_only_machines_pass() -> Result<()> {
     Ok(())
 }
 
-/// A provider that lets a client choose one of these claims would let it choose whose rights it has.
+/// If a provider allows a client to choose one of these claims, the client could choose another's
+/// rights.
 #[tokio::test]
 async fn a_token_that_names_two_clients_is_refused_everywhere() -> Result<()> {
     let world = World::open().await?;

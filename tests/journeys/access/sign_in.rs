@@ -1,4 +1,4 @@
-//! Signing in to the console of `cargo local --require-tokens`: authorization codes with PKCE, and who is refused.
+//! Signing in to the console of `cargo local --require-tokens`: authorization codes with PKCE, and refusals.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -18,7 +18,7 @@ use crate::laptop::{Answer, get, get_with, post};
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// What the console asks for.
+/// The scopes that the console asks for.
 const SCOPES: &str = "openid payments/inspect payments/operate";
 
 /// A text that would be a script if it were not escaped.
@@ -85,7 +85,7 @@ impl Provider {
         Ok(get_with(&self.api, "/console/views/day", &header).await?.status)
     }
 
-    /// The code that a person of this role lets the console have.
+    /// The console's code for a person of this role.
     async fn code(&self, role: &str, changes: &[Change<'_>]) -> Result<String> {
         let reply = self.choose(role, "", changes).await?.with_status(303)?;
         let location = reply.header("location").context("a location")?;
@@ -142,7 +142,7 @@ async fn a_person_signs_in_to_the_console() -> Result<()> {
         provider.wait(3_600);
         assert_eq!(provider.view(token).await?, 401, "{role}");
     }
-    // Only what the console asks for is offered.
+    // The page offers only roles that the console asks for.
     let page = provider.page(&[("scope", Some("payments/inspect"))]).await?.body;
     assert!(page.contains("value=\"look\"") && !page.contains("value=\"act\""), "{page}");
     provider.gateway.stop().await
@@ -226,7 +226,7 @@ async fn a_code_is_worth_nothing_to_anybody_else() -> Result<()> {
     ] {
         let code = provider.code("act", &[]).await?;
         assert_eq!(provider.change(&code, &[change]).await?, (false, json!({ "error": error })), "{what}");
-        // Who sends a wrong verifier gets no second try.
+        // A client that sends a wrong verifier gets no second try.
         let (is_good, _) = provider.change(&code, &[]).await?;
         assert_eq!(is_good, error == "invalid_request" || change.0 == "code", "{what}");
     }

@@ -1,4 +1,4 @@
-//! `cargo local --require-tokens` over real HTTP: how to get a token, and how it is checked.
+//! `cargo local --require-tokens` over real HTTP: the issue of tokens, and their check.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_local::token::Issuer;

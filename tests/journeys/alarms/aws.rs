@@ -8,7 +8,7 @@ use payments_alarms::{Metric, Sample};
 use super::day::{Day, ids};
 use super::fault::Fault;
 
-/// How many minutes into the day a fault begins.
+/// The minute of the day in which a fault begins.
 const BEGINS: i64 = 11 * 60;
 
 /// A metric that has a value in each of some minutes, and the alarm that it sets off; none if it is too small for one.
@@ -83,7 +83,7 @@ fn streams() -> Result<Vec<Row>> {
         ("CountsBehind", aggregator(), 1, 3_600_001),
         ("", aggregator(), 60, 3_600_000),
     ];
-    // What is not delivered to `publish`, its next tick does.
+    // The next tick of `publish` does what was not delivered to it.
     for mapping in ids()?.mappings().iter().filter(|it| !it.starts_with("Publish")) {
         rows.push(("RecordsFailing", of_mapping("FailedInvokeEventCount", mapping), 15, 1));
         if !mapping.starts_with("Settle") {
@@ -118,7 +118,7 @@ fn functions() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What should run and does not.
+/// Work that should run and does not.
 fn silence(day: &Day) -> Vec<Fault> {
     let recounts = of_lambda("Invocations", "RecountFunction");
     // The clocks go back: 25 hours from one night's recount to the next one's.

@@ -12,11 +12,11 @@ use tokio::sync::OnceCell;
 /// A day.
 #[derive(Debug)]
 pub(super) struct Day {
-    /// Its samples, and those of the day before.
+    /// The day's samples, and those of the day before.
     pub(super) samples: Samples,
-    /// When it begins: with the feed.
+    /// The start of the day: with the feed.
     pub(super) begin: DateTime<Utc>,
-    /// When it ends: in the night after it, when everything is archived.
+    /// The end of the day: in the night after it, when everything is archived.
     pub(super) end: DateTime<Utc>,
 }
 
@@ -54,7 +54,7 @@ async fn simulated() -> Result<Day> {
     Ok(Day { samples, begin, end: end + TimeDelta::minutes(1) })
 }
 
-/// What was seen of the day.
+/// The observations of the day.
 struct Seen {
     ids: Resources,
     samples: Samples,

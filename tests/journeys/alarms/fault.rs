@@ -16,7 +16,7 @@ pub(super) fn samples_of(line: &str, function: &str) -> Result<Vec<Sample>> {
 /// its companions. None is a fault too small for an alarm.
 #[derive(Clone)]
 pub(super) struct Fault {
-    /// What it is, for messages.
+    /// The fault's name, for messages.
     pub(super) what: String,
     /// The alarms that it sets off.
     pub(super) alarms: Vec<&'static str>,

@@ -1,4 +1,4 @@
-//! Faults that show in the functions' own metrics: each function runs under its fault, and emits what it emits.
+//! Faults that show in the functions' own metrics: each function runs under its fault and emits its metrics.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
@@ -18,14 +18,14 @@ use super::fault::{Fault, samples_of};
 use super::publish::create_endpoint;
 use crate::triggers::run;
 
-/// How many hours into the day a fault shows.
+/// The hour of the day in which a fault shows.
 const SHOWS: i64 = 11;
 
 /// Damages of heads.
 const NO_AMOUNT: &str = "SET amountMinor = :value";
 const NO_TRAIL: &str = "SET trail = :value";
 
-/// What schedules start.
+/// The functions that schedules start, with their inputs.
 const SWEEP: (&str, &str) = ("daily-due-sweeper", r#"{"action":"sweep"}"#);
 const REDRIVE: (&str, &str) = ("daily-due-sweeper", r#"{"action":"redrive"}"#);
 const REPORT: (&str, &str) = ("report", r#"{"action":"report"}"#);
@@ -33,7 +33,7 @@ const RECOUNT: (&str, &str) = ("recount", r#"{"action":"recount","from":"2090-06
 const ARCHIVE: (&str, &str) = ("archive", r#"{"action":"archive"}"#);
 const MOVE: (&str, &str) = ("redate", r#"{"action":"move","calendar":"GB","from":"2035-12-24","to":"2035-12-28"}"#);
 
-/// When functions run on the day of the payments.
+/// The times at which functions run, from the day of the payments on.
 const ONE: &str = "2090-06-15T01:10:00Z";
 const SIX_DAYS_LATER: &str = "2090-06-21T02:30:00Z";
 
@@ -216,7 +216,7 @@ async fn file_gone() -> Result<Vec<String>> {
     for file in files {
         world.outside.reports.delete(&file).await?;
     }
-    ran(&world, ONE, REPORT, NO_DEADLINE).await.err().context("it goes on without the file")?;
+    ran(&world, ONE, REPORT, NO_DEADLINE).await.err().context("it ran without the file")?;
     Ok(world.outside.metrics.take())
 }
 
@@ -230,12 +230,12 @@ async fn of_lost_log(consumer: &str) -> Result<Vec<String>> {
     Ok(world.outside.metrics.take())
 }
 
-/// What is emitted for a webhook endpoint at a place, which answers with a status.
+/// The metrics of a webhook endpoint at a place, which answers with a status.
 async fn endpoint(from: &str, status: u16) -> Result<Vec<String>> {
     let (world, receivers) = (world_of(COUNTED).await?, Receivers::default());
     receivers.react(7001, move |_| Reaction::Status(status));
     create_endpoint(&world, "shop", from.parse()?).await?;
-    // When the log was written.
+    // The time at which the log was written.
     world.set_clock("2026-11-20T09:00:00Z")?;
     let dependencies = Dependencies { webhooks: receivers.webhooks()?, ..world.dependencies(world.client().await) };
     let functions = world.functions_in(&dependencies)?;

@@ -14,7 +14,7 @@ use payments_tests::{Bus, Receivers};
 use super::day::Day;
 use super::fault::{Fault, samples_of};
 
-/// How many hours into the day a fault begins.
+/// The hour of the day in which a fault begins.
 const BEGINS: i64 = 11;
 
 /// `publish`, whose journal, endpoint and bus are at the end of a log.
@@ -29,7 +29,7 @@ struct Publisher {
 impl Publisher {
     async fn open() -> Result<Self> {
         let world = world_of(&["a-day", "counted"]).await?;
-        // When the log was written.
+        // The time at which the log was written.
         world.set_clock("2026-11-20T09:00:00Z")?;
         let store = world.store().await;
         let Some(head) = store.log_head().await? else { anyhow::bail!("no log") };
@@ -46,7 +46,7 @@ impl Publisher {
         LogPosition { number: self.end.number + 3, ..self.end }
     }
 
-    /// Returns what a run emits while each call of DynamoDB meets a fate, and whether the run fails.
+    /// Returns the metrics of a run whose calls of DynamoDB have a fate, and whether the run fails.
     async fn run(&self, fate: Fate) -> Result<(Vec<String>, bool)> {
         let layers = Layers::over(self.world.recorder.clone()).with(fault::Fault::new(move |_| fate));
         let client = client_over(&self.world.client().await, layers);

@@ -1,4 +1,4 @@
-//! What is sent is what was in force when the payment was claimed, and nothing that never was.
+//! The sent version is the one in force at the claim, and never one that was not in force.
 
 use super::{amend, amended, created, rent, versions};
 use payments_tests::prelude::*;
@@ -31,7 +31,8 @@ async fn a_try_that_crashed_between_its_writes_is_completed_by_its_retry() -> Re
     assert_eq!(world.payment("tenant", &id).await?.body["amountMinor"], 4_200);
     let other = amend(&id, ("one", 1), json!({ "amountMinor": 2 }));
     world.refused(other, 422, "idempotency-key-reused").await?;
-    // It is amended now, and not when its details were written: whoever reads on from now has not seen it yet.
+    // The payment is amended now, and not when its details were written: a reader that reads on
+    // from now has not seen it yet.
     world.set_clock("2026-11-20T15:00:00Z")?;
     let reply = amended(&world, &id, ("one", 1), change()).await?;
     let seen = (reply.header("idempotent-replayed"), reply.field("updatedAt"));

@@ -10,7 +10,7 @@ struct Moving {
     world: World,
     random: Rng,
     ids: Vec<String>,
-    /// How often each was amended.
+    /// The number of amendments of each payment.
     amended: Vec<u32>,
 }
 

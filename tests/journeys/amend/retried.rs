@@ -10,8 +10,8 @@ fn rail(environment: &mut Environment, calendar: &str) {
     environment.date_rule = "following".to_owned();
 }
 
-/// Amends a payment at an instant with this calendar, without its head, and lets time pass until another one. Returns
-/// what retries the amendment under a key.
+/// Amends a payment at an instant with this calendar, without its head, and advances the time to
+/// another instant. Returns a function that retries the amendment under a key.
 async fn retried(
     change: &Value,
     (calendar, first): (&str, &str),
@@ -32,8 +32,8 @@ async fn retried(
     Ok((world, amend))
 }
 
-/// It is completed while its date takes payments. If it takes none, it needs a new key. What does not change the date is
-/// completed also when it has passed.
+/// The amendment is completed while its date takes payments. Otherwise it needs a new key. An
+/// amendment that keeps the date is completed even if the date has passed.
 #[tokio::test]
 async fn it_is_completed_while_its_date_takes_payments_or_is_that_in_force() -> Result<()> {
     let preceding = order_with("2026-11-26", json!({ "dateRule": "preceding" }));
@@ -58,7 +58,8 @@ async fn it_is_completed_while_its_date_takes_payments_or_is_that_in_force() -> 
             Err("idempotency-key-reused"),
             Some("2026-12-29"),
         ),
-        // Its first try was moved back from Thanksgiving to a date that has passed since. Today's calendar lets it be today.
+        // The first try was moved back from Thanksgiving to a date that has passed since. Today's
+        // calendar allows today.
         (preceding.clone(), "FED", "2026-11-24T12:00:00Z", "2026-11-25T12:00:00Z", Ok("2026-11-25"), None),
         (preceding, "FED", "2026-11-24T12:00:00Z", "2026-11-26T08:00:00Z", Err("date-passed"), None),
         (

@@ -1,7 +1,7 @@
 //! The cost of an amendment, to the unit.
 //!
-//! It is 1 for each KB of its details as stored, 1 for the head and 1 in `due`. With another due time it is 2 in `due`, and
-//! 1 in `moved`, or 2 if the payment was moved before.
+//! The cost is 1 for each KB of the details as stored, 1 for the head and 1 in `due`. With another
+//! due time it is 2 in `due`, and 1 in `moved`, or 2 if the payment was moved before.
 
 use fastrand::Rng;
 use payments_machine::payload::DataKind;

@@ -1,4 +1,4 @@
-//! What clients are told when DynamoDB fails: try again later, never "not found".
+//! Answers to clients while DynamoDB fails: try again later, never "not found".
 
 use payments_tests::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Until when an item is kept is said of that table's item alone: no copy of a head brings it along.
+//! The expiry of an item belongs to its table's item alone: no copy of a head has it.
 
 use payments_store::KEPT_UNTIL;
 use payments_store::key::parse_head_key;
@@ -25,7 +25,7 @@ fn kept(mut heads: Vec<Item>) -> Result<Item> {
     Ok(heads.remove(0))
 }
 
-/// Lets heads of a table expire by both attributes, at a time that is over.
+/// Makes heads of a table expire by both attributes, at a time in the past.
 async fn expire(world: &World, table: &str, heads: Vec<Item>) -> Result<()> {
     for mut head in heads {
         head.extend(times_to_live()?.map(|name| (name.to_owned(), number(1))));
@@ -56,7 +56,7 @@ async fn no_copy_of_a_head_says_until_when_it_is_kept() -> Result<()> {
     world.set_clock(NIGHT)?;
     assert_eq!(world.archive().await?.archived, 2);
     kept(world.archived_heads("cancelled").await?)?;
-    // What is kept until a time there stays so, also where the archive finds the hot head still there.
+    // An archived head that expires keeps its expiry, even if the archive finds the hot head again.
     let mut archived = kept(world.archived_heads("late").await?)?;
     archived.insert(KEPT_UNTIL.to_owned(), number(4_000_000_000_u64));
     world.put_items(&tables.history, [archived.clone()]).await?;
@@ -71,6 +71,6 @@ async fn no_copy_of_a_head_says_until_when_it_is_kept() -> Result<()> {
     let store = world.store().await;
     let (_, stored) = store.settled_heads(&[key]).await?.pop().context("it is settled")?;
     world.delete(&tables.payments, &settled).await?;
-    ensure!(store.put_restored_head(None, &stored?.in_hot_table(None)?).await?, "it is there");
+    ensure!(store.put_restored_head(None, &stored?.in_hot_table(None)?).await?, "the head was not put");
     kept(world.heads("settled").await?).map(drop)
 }

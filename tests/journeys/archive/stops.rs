@@ -1,5 +1,5 @@
-//! What stops the archive, or one payment: crashes, other runs, deadlines, throttling, damage. A payment stays in one
-//! table or in both, and all others move.
+//! Faults that stop the archive, or one payment: crashes, other runs, deadlines, throttling, damage. A payment stays in
+//! one table or in both, and all others move.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,7 +17,7 @@ use payments_store::{Archived, Removed, Store, StoredHead};
 
 use super::{NIGHT, archive_with, archived, assert_archived, put_cancelled, put_many, put_processed, status_of};
 
-/// Runs the archive while every try of an operation meets this fate.
+/// Runs the archive while every try of an operation has this fate.
 async fn archive_meeting(world: &World, operation: &'static str, fate: Fate) -> Result<ArchiveOutcome> {
     archive_with(&world.functions_meeting(fate, move |call| call.operation == operation).await?).await
 }
@@ -115,7 +115,7 @@ async fn one_payment() -> Result<(World, Item, HeadKey)> {
 
 /// A head with its item.
 async fn stored_head(store: &Store, key: &HeadKey) -> Result<StoredHead> {
-    let (_, head) = store.stored_heads(std::slice::from_ref(key)).await?.pop().context("it is there")?;
+    let (_, head) = store.stored_heads(std::slice::from_ref(key)).await?.pop().context("no such head")?;
     Ok(head?)
 }
 
@@ -229,7 +229,7 @@ async fn a_throttled_shard_stops_no_other_and_a_denied_call_is_an_error() -> Res
 async fn a_run_counts_what_it_leaves() -> Result<()> {
     let world = World::open().await?;
     put_many(&world, 3).await?;
-    // More than a day after they should have expired: what is left is overdue.
+    // More than a day after they should have expired: the payments that are left are overdue.
     world.set_clock("2026-11-25T02:30:00Z")?;
     for (operation, remaining, is_lower_bound) in
         [("Query", 0, true), ("BatchGetItem", 3, false), ("PutItem", 3, false)]

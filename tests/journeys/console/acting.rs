@@ -141,7 +141,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     let done = confirm(&world, "first", &offered).await?;
     let mut operations = world.recorder.take_operations();
     operations.retain(|operation| operation != "GetItem");
-    // What the preview left as it is is not even tried.
+    // The action does not even try the payments that the preview left out.
     assert_eq!(operations, ["PutItem", "UpdateItem", "PutItem"]);
     let [scheduled, ..] = &ids;
     let wanted = format!("{scheduled}: CANCELLED");
@@ -183,7 +183,7 @@ async fn what_changed_since_the_preview_is_said() -> Result<()> {
          {damaged}: not cancelled, it cannot be read; the function's log says why"
     );
     assert_eq!(audited(&only_entry(&world).await?), wanted);
-    // One that cannot be read hides none of the others, in a preview either.
+    // A payment that cannot be read hides no other payment, in a preview either.
     let shown = preview(&world, "cancel", &payments(&ids)).await?;
     assert!(shown.contains("it cannot be read"), "{shown}");
     Ok(())
@@ -255,7 +255,7 @@ async fn an_intent_without_an_outcome_is_shown_as_unknown() -> Result<()> {
     first_try(&world, NO_OUTCOME, &offered).await?.0.with_status(503)?;
     let view = page(&world, "audit").await?;
     assert!(view.contains("Unknown: it may have happened") && view.contains(&id), "{view}");
-    // Too late to go on: a repeat shows what is known, and does nothing.
+    // The action is too late to continue: a repeat shows what is known, and does nothing.
     world.set_clock("2026-11-20T09:15:01Z")?;
     world.forget();
     let late = confirm(&world, "second", &offered).await?;

@@ -1,4 +1,4 @@
-//! What operators do with webhook endpoints in the console: as the API does it, once, and in the audit trail.
+//! Operators' actions on webhook endpoints in the console: as by the API, once, and in the audit trail.
 
 use anyhow::{Context as _, Result};
 use payments_model::webhook::EndpointId;
@@ -30,7 +30,7 @@ async fn blocking(world: &World) -> Result<String> {
     Ok(state(world).await?.progress.blocking.context("nothing blocks")?.event_id)
 }
 
-/// What operators can do with the endpoint.
+/// The actions of operators on the endpoint.
 const DEEDS: [&str; 3] = ["test-endpoint", "replay-endpoint", "skip-event"];
 
 /// The offer of an action.

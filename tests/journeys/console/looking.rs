@@ -1,4 +1,4 @@
-//! Queues and reports in the console: what they show, and what of it can be read by whom.
+//! Queues and reports in the console: the parts that it shows, and the rights to see them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -38,7 +38,7 @@ async fn some_messages_of_a_queue_are_shown_as_text_and_stay() -> Result<()> {
         assert_eq!(shown.matches(&format!("#payment?id={id}")).count(), links, "{queue}: {shown}");
         assert_eq!(shown.contains("more characters are not shown"), links == 1, "{queue}: {shown}");
     }
-    // A look hides none: 12 and 10 messages are there.
+    // A look hides no message: the queues still have 12 and 10.
     assert_eq!(queues.dispatch_failures.counts(now).visible, HOSTILE.len());
     assert_eq!(queues.result_dead_letters.counts(now).visible, 10);
     // A look at a queue that a program receives from could make a dead letter of a message.

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use console::{BankQueue, MoveBack, OperationError, Operations, QueueState, ReportFile, SampledMessage, Startable};
 use lambda_runtime::Context;
 use payments_bank::{Dependencies, Functions, OneMachine};
-use payments_machine::template::{ScheduleSpec, Template};
+use payments_machine::Template;
+use payments_machine::schedule::ScheduleSpec;
 use payments_machine::{Handlers as _, Recorder};
 use payments_model::OutageKind;
 use payments_queue::Queue;
@@ -40,7 +41,8 @@ const STARTS: [(&str, &str, &str, &str); 8] = [
     ),
 ];
 
-/// Moves of dead letters, which go on while nothing is sent or not.
+/// Moves of dead letters: those of requests stop while sending is paused, those of results
+/// continue.
 const MOVE_REQUESTS: (&str, &str) = ("move-dead-letters", "queue=request-dead-letters");
 const MOVE_RESULTS: (&str, &str) = ("move-dead-letters", "queue=result-dead-letters");
 
@@ -56,12 +58,12 @@ async fn paused(paused: &'static str) -> Result<World> {
     .await
 }
 
-/// How many messages are in a queue.
+/// The number of messages in a queue.
 fn waiting(world: &World, queue: &Queue) -> usize {
     queue.counts(world.now().as_chrono()).visible
 }
 
-/// What was started and not invoked yet.
+/// The functions that were started and are not invoked yet.
 fn started(world: &World) -> Vec<(&'static str, Value)> {
     let taken = std::iter::from_fn(|| world.outside.operations.started.take(world.now().as_chrono()));
     taken.map(|(function, input)| (function, serde_json::from_str(&input).unwrap_or_default())).collect()
@@ -96,7 +98,7 @@ async fn each_start_invokes_its_function_as_a_schedule_does() -> Result<()> {
 
 #[test]
 fn a_start_has_the_input_of_a_schedule() -> Result<()> {
-    // These two have no schedule: an operator names their dates.
+    // The two starts with a form have no schedule: an operator names their dates.
     for (name, _, function, input) in STARTS.into_iter().filter(|(_, form, ..)| form.is_empty()) {
         let input: Value = serde_json::from_str(input)?;
         let is_same = |spec: &ScheduleSpec| {
@@ -182,7 +184,7 @@ async fn dead_letters_go_back_to_where_they_came_from() -> Result<()> {
     Ok(())
 }
 
-/// Where a call outside of DynamoDB fails.
+/// The place where a call outside of DynamoDB fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fails {
     Never,

@@ -1,4 +1,4 @@
-//! Who may act in the console, and who writes its trail.
+//! The rights of people who act in the console, and the authors in its trail.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ async fn only_who_may_operate_acts() -> Result<()> {
     for (authorizer, status) in [
         (Value::Null, 401),
         (token(&json!({ "scope": others })), 403),
-        // Who acts also sees what the console shows.
+        // A person who acts must also have the right to see what the console shows.
         (token(&json!({ "scope": "payments/operate" })), 403),
         (token(&json!({ "scope": "payments/inspect payments/operate", "custom:accounts": "tenant" })), 403),
     ] {
@@ -32,7 +32,7 @@ async fn only_who_may_operate_acts() -> Result<()> {
         }
     }
     assert_eq!(world.audit_trail().await?, []);
-    // Who did it is shown as text, the person and not the client. Clients see that it was an operator.
+    // The trail shows the person as text, and not the client. Clients see that it was an operator.
     let claims = json!({ "client_id": "<script>", "username": "<b>eve", "scope": "payments/inspect payments/operate" });
     world.send_authorized(&token(&claims), offered.ask()).await?.with_status(200)?;
     let view = page(&world, "audit").await?;

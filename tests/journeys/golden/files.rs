@@ -9,10 +9,10 @@ use payments_tests::prelude::*;
 use super::forms::{Goldens, Kind, assert_same, bytes_of, file_form, golden};
 use super::texts;
 
-/// Where the journal's file begins and ends.
+/// The first and the end position of the journal's file.
 const PLACES: [&str; 2] = ["1.3.0", "1.5.0"];
 
-/// What the code writes.
+/// The files that the code writes.
 pub(super) async fn written() -> Result<Goldens> {
     let [first, after] = [PLACES[0].parse()?, PLACES[1].parse()?];
     let journal = JournalObject { first, after, events: texts::all_events()? };

@@ -1,4 +1,4 @@
-//! The kinds of golden files, their forms, and where they are.
+//! The kinds of golden files, their forms, and their paths.
 
 use payments_tests::prelude::*;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use payments_queue::MessageKind;
 use payments_store::ItemKind;
 use payments_tests::tables::{item_of, json_of_item};
 
-/// What is stored or sent.
+/// A kind of stored or sent data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Item(ItemKind),
@@ -103,7 +103,8 @@ fn unpacked(form: &Value) -> Result<Value> {
         let bytes = bytes_of(&form)?;
         form["bytes"] = std::io::read_to_string(flate2::read::GzDecoder::new(bytes.as_slice()))?.into();
     }
-    // It is that of today's calendar, which changes with the calendar's file and is no form.
+    // The version is that of today's calendar. It changes with the calendar's file and does not
+    // belong to the form.
     if let Some(version) = form.pointer_mut("/item/calendarVersion/S").filter(|it| it.as_str().is_some_and(is_version))
     {
         *version = "today's".into();

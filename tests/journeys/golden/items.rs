@@ -1,4 +1,4 @@
-//! Golden items of all tables: what parts of a bank's day write, and what is read of it, written again.
+//! Golden items of all tables: parts of a bank's day write them, and the code reads them and writes them again.
 
 use payments_store::ItemKind;
 use payments_tests::prelude::*;
@@ -35,7 +35,7 @@ async fn add(goldens: &mut Goldens, part: &str, world: &World) -> Result<()> {
     Ok(())
 }
 
-/// What each part writes.
+/// The items that each part writes.
 pub(super) async fn written() -> Result<Goldens> {
     let mut goldens = Goldens::new();
     for part in PARTS {
@@ -44,14 +44,14 @@ pub(super) async fn written() -> Result<Goldens> {
             "log" => log::written().await?,
             "restored" => log::written_after_restore().await?,
             "bank" => bank::written().await?,
-            _ => bail!("{part} is no part"),
+            _ => bail!("{part} is not a part"),
         };
         add(&mut goldens, part, &world).await?;
     }
     Ok(goldens)
 }
 
-/// What is read of the golden items, written again.
+/// The golden items, read and written again.
 pub(super) async fn again() -> Result<Goldens> {
     let mut goldens = Goldens::new();
     for part in PARTS {
@@ -69,7 +69,7 @@ pub(super) async fn again() -> Result<Goldens> {
             "log" => log::again(&from, &to).await?,
             "restored" => log::again_after_restore(&from, &to).await?,
             "bank" => bank::again(&from, &to).await?,
-            _ => bail!("{part} is no part"),
+            _ => bail!("{part} is not a part"),
         }
         add(&mut goldens, part, &to).await?;
     }

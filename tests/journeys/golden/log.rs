@@ -13,7 +13,7 @@ use payments_tests::prelude::*;
 const STREAM: &str = "arn:aws:dynamodb:eu-west-2:123456789012:table/payments/stream/2026-11-20T08:00:00.000";
 const SHARD: &str = "shardId-00000003801168300000-0a1b2c3d";
 
-/// When the log's segments are appended. No reader of a segment needs it.
+/// The days on which the log's segments are appended. A reader of a segment does not need them.
 const DAYS: [&str; 2] = ["2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z"];
 
 const CONSUMERS: [&str; 2] = ["journal", "bus#bank-events"];
@@ -238,7 +238,7 @@ pub(super) async fn again_after_restore(from: &World, to: &World) -> Result<()> 
         events(&from, &head, LogPosition { number: 1, ..before }).await?,
         events(&from, &head, head.start_of_epoch()).await?,
     ];
-    // The append of its last segment makes the head what was read.
+    // The append of its last segment makes the head equal to the one that was read.
     let mut last = head.clone();
     last.next -= 1;
     restore(&to.store().await, segments, |_| last).await

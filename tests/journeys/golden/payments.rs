@@ -10,10 +10,10 @@ use super::forms::golden_items;
 /// The account of the golden payments.
 const ACCOUNT: &str = "golden";
 
-/// When their payments are claimed, settled, reported and cancelled.
+/// The time of the golden payments' claims, settlements, reports and cancellations.
 const LATER: &str = "2026-11-20T10:00:00Z";
 
-/// What the orders have beside payee, amount and currency.
+/// The fields of the orders beside payee, amount and currency.
 const ORDERS: [(&str, &str); 19] = [
     ("plain", r#""scheduledFor":"2026-12-01""#),
     ("reference", r#""scheduledFor":"2026-12-01T09:30:00Z","reference":"INV 2026/117""#),
@@ -57,7 +57,7 @@ fn amendments(key: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// What happens to a golden payment.
+/// The events of a golden payment.
 fn events(key: &str) -> Result<Vec<Event>> {
     let settled = |settlement| vec![Event::Sweep, Event::Settle(settlement)];
     Ok(match key {
@@ -116,7 +116,7 @@ async fn report(store: &Store, key: &HeadKey) -> Result<()> {
     Ok(())
 }
 
-/// Writes again what is read.
+/// Writes again the items that it reads.
 pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let (from, to) = (from.store().await, to.store().await);
     for kind in [ItemKind::FirstDetails, ItemKind::AmendedDetails] {

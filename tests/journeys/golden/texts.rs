@@ -66,7 +66,7 @@ fn version(before: Option<&Head>, after: &Head) -> Result<String> {
         status: head.state.status(),
         head: Some(Box::new(head.clone())),
     };
-    Logged::of(before.map(known), after, now()?, PLACE).json(EPOCH)?.context("it is no event")
+    Logged::of(before.map(known), after, now()?, PLACE).json(EPOCH)?.context("not an event")
 }
 
 /// The events, by kind and case.
@@ -179,7 +179,7 @@ fn cursors() -> Result<Vec<(Kind, &'static str, String)>> {
     ])
 }
 
-/// What the code writes.
+/// The texts that the code writes.
 pub(super) fn written() -> Result<Goldens> {
     let (full, plain) = (details(true)?, details(false)?);
     let messages = [
@@ -225,7 +225,7 @@ pub(super) fn read(kind: Kind, text: &str) -> Result<()> {
             ensure!(result.echo == Some(Head::scheduled(&wanted).due_payment()), "{text}");
             text.to_owned()
         }
-        Kind::Item(_) | Kind::File(_) => bail!("{kind:?} is no text"),
+        Kind::Item(_) | Kind::File(_) => bail!("{kind:?} is not a text"),
     };
     assert_eq!(again, text, "{kind:?} is written again, and differs from what was read");
     Ok(())

@@ -1,4 +1,4 @@
-//! The Rust client administers webhook endpoints. What else it does is checked beside the other clients, in
+//! The Rust client administers webhook endpoints. Its other calls are checked beside the other clients, in
 //! `clients/rust/checks`.
 
 use async_trait::async_trait;

@@ -46,7 +46,7 @@ async fn the_page_loads_nothing_from_elsewhere() -> Result<()> {
 
 #[tokio::test]
 async fn both_forms_of_the_description_equal_openapi_yaml() -> Result<()> {
-    // Its examples begin on this date, so none of them is moved.
+    // The description's examples begin on this date, so no example is moved.
     let now: chrono::DateTime<chrono::Utc> = "2028-05-20T09:00:00Z".parse()?;
     let system = System::start(&options()?, &Clock::simulated(move || now, |_| {})).await?;
     let api = system.api_url();

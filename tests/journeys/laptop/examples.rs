@@ -1,4 +1,4 @@
-//! The examples of the description: what the page fills in succeeds, in the order of a payment's life.
+//! The examples of the description: the requests that the page fills in succeed, in the order of a payment's life.
 
 use payments_tests::prelude::*;
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ async fn the_examples_that_the_page_fills_in_succeed_in_order() -> Result<()> {
     let api = system.api_url();
     let yaml = &get(&api, "/openapi.yaml").await?.body;
     assert!(!yaml.contains("2028-"), "a date is far away");
-    // A payment's id follows from its key, and keys have dates.
+    // A payment's id depends on its key, and keys have dates.
     assert_eq!(ids(yaml).intersection(&ids(WRITTEN)).copied().collect::<Vec<_>>(), [""; 0], "ids of other dates");
     let operations = operations(yaml)?;
     let played: BTreeSet<_> = STORY.iter().map(|(id, _)| (*id).to_owned()).collect();
@@ -82,7 +82,7 @@ fn ids(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// An operation with what the page fills in.
+/// An operation with the values that the page fills in.
 struct Operation {
     id: String,
     method: String,

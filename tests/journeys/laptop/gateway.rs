@@ -1,4 +1,4 @@
-//! The gateway of `cargo local`: what the README shows, who is let in, and what is answered before a function.
+//! The gateway of `cargo local`: the README's example, allowed hosts, and answers that come before a function.
 
 use payments_tests::prelude::*;
 use std::time::Duration;
@@ -61,7 +61,8 @@ async fn without_tokens_no_other_site_acts_on_the_bank_and_no_other_host_reads_i
 async fn a_client_that_closes_its_side_after_its_request_gets_the_answer() -> Result<()> {
     let system = start(|options| options.sandbox = true).await?;
     let mut client = connect(&system.api_url()).await?;
-    // It takes so long that the end of what the client sends is seen before the answer.
+    // The request takes so long that the gateway sees the end of the client's side before the
+    // answer.
     let request = request("POST", "/sandbox/clock", "", r#"{"advanceSeconds":432000}"#).replace('\n', "\r\n");
     client.write_all(request.as_bytes()).await?;
     client.shutdown().await?;
@@ -122,7 +123,7 @@ async fn a_broken_body_is_a_bad_request_and_one_over_the_limit_is_rejected() -> 
     assert_eq!(reply.body, r#"{"message":"Bad Request"}"#);
     let huge = "x".repeat(11 * 1024 * 1024);
     let reply = post(&system.api_url(), "/payment-batches", "Content-Type: application/json\n", &huge).await;
-    // The connection's reset may cut off the answer, but the server goes on.
+    // The connection's reset may cut off the answer, but the server keeps running.
     assert!(reply.is_err() || reply.is_ok_and(|reply| reply.status == 413));
     create(&system.api_url()).await?.with_status(201)?;
     system.stop().await

@@ -1,4 +1,4 @@
-//! How `cargo local` starts: its folders, its ports, its flags, and clear errors.
+//! The start of `cargo local`: its folders, its ports, its flags, and clear errors.
 
 use payments_tests::prelude::*;
 use std::net::TcpListener;
@@ -58,7 +58,7 @@ async fn what_cannot_be_used_is_an_error_that_names_it() -> Result<()> {
     Ok(())
 }
 
-/// What is damaged may answer for days as if nothing were wrong.
+/// A damaged database may answer for days as if nothing were wrong.
 #[tokio::test]
 async fn a_database_that_is_damaged_anywhere_is_found_at_the_start() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -96,7 +96,7 @@ async fn a_bank_that_lost_its_database_begins_anew_only_if_asked_to() -> Result<
         let options = Options { data: Some(data), reports, ..options()? };
         start_fails(&options, "put a copy of the database there").await?;
         assert!(!is_there(&Options { new_bank: true, ..options.clone() }).await?);
-        // It has a database from now on.
+        // The bank has a database from now on.
         assert!(is_there(&options).await?);
     }
     Ok(())

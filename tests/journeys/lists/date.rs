@@ -10,7 +10,7 @@ const DAY: &str = "2026-12-01";
 const BEFORE: &str = "2026-11-30";
 const AFTER: &str = "2026-12-02";
 
-/// When that date is past, and its payments may be in history.
+/// A time at which that date is past, and its payments may be in history.
 const DAYS_LATER: &str = "2026-12-03T09:00:00Z";
 
 /// The shards of these worlds.
@@ -60,7 +60,7 @@ async fn read_all(world: &World, filter: &str, limit: usize) -> Result<Vec<Value
     Ok(pages.iter().flat_map(|page| page.payments().to_vec()).collect())
 }
 
-/// The ids of payments, after asserting that each is there once.
+/// The ids of payments, after asserting that the list has each once.
 fn once(payments: &[Value]) -> BTreeSet<String> {
     let ids: BTreeSet<String> = payments.iter().map(|p| p["paymentId"].as_str().unwrap_or_default().into()).collect();
     assert_eq!(ids.len(), payments.len(), "each payment once");

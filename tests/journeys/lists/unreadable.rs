@@ -1,4 +1,4 @@
-//! Stored payments that cannot be read: lists go on without them, and say which and how many they left out.
+//! Stored payments that cannot be read: lists continue without them, and say which and how many they left out.
 
 use payments_model::{Event, Settlement};
 use payments_tests::prelude::*;
@@ -25,7 +25,7 @@ async fn damage(world: &World, ids: &[String], attribute: &str) -> Result<()> {
     Ok(())
 }
 
-/// What all pages of a list show and leave out.
+/// The payments that all pages of a list show and leave out.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     shown: BTreeSet<String>,
@@ -117,7 +117,8 @@ async fn items_whose_keys_cannot_be_read_hide_no_payment() -> Result<()> {
     for path in [HEADS, WITH_DATA] {
         for limit in [1, 2, 3, 1_000] {
             let read = Found::read(&world, path, limit).await?;
-            // They have no place in the order, so several pages can count one of them.
+            // Heads without a readable key have no place in the order, so several pages can count
+            // one of them.
             assert!(if limit == 1_000 { read.count == 4 } else { read.count >= 4 }, "{path}, limit {limit}: {read:?}");
             assert_eq!(Found { count: 0, ..read }, Found::new(&ids, &[])?, "{path}, limit {limit}");
         }

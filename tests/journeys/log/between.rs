@@ -1,4 +1,4 @@
-//! What comes between the calls of a run: its end, or something else that happens.
+//! Events between the calls of a run: its end, or something else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,8 +11,8 @@ use payments_machine::{Call, Fate, Layers};
 use payments_tests::{CrashPoint, CrashPoints, World, note_case};
 use tokio::sync::Notify;
 
-/// Runs something over a client that fails at a point, and notes whether it does. Only calls to which `counts` applies have
-/// numbers. Returns what came of the run; none if it was killed.
+/// Runs something over a client that fails at a point, and notes whether it does. Only calls to
+/// which `counts` applies have numbers. Returns the outcome of the run; none if it was killed.
 pub(super) async fn failing<T>(
     world: &World,
     points: &mut CrashPoints,
@@ -34,7 +34,8 @@ pub(super) async fn failing<T>(
     Ok(ended)
 }
 
-/// Runs something over a client, and something else at one of its calls, or after it. Returns what came of the run.
+/// Runs something over a client, and something else at one of its calls, or after it. Returns the
+/// outcome of the run.
 pub(super) async fn at_call<T>(
     world: &World,
     harness: &str,

@@ -30,7 +30,7 @@ impl Log {
         self.bus.as_deref().context("no bus")
     }
 
-    /// What the bus accepted: the events themselves.
+    /// The events that the bus accepted, without their envelopes.
     fn accepted(&self) -> Result<Vec<Value>> {
         Ok(self.bus()?.accepted().iter().map(|event| event["data"].clone()).collect())
     }
@@ -68,7 +68,7 @@ async fn each_event_is_put_once_as_a_cloud_event() -> Result<()> {
     log.segment(25).await?;
     log.forget();
     assert_bus(&log.wake().await?, [25, 0, 0, 0]);
-    // Its place moves over the first ten events, and over the others.
+    // The bus's place moves over the first ten events, and over the others.
     let moves = BTreeMap::from([(("UpdateItem".to_owned(), "payments-log".to_owned()), 2)]);
     assert_eq!(log.take_write_units(), moves);
     assert_eq!((log.judge_bus().await?, log.bus()?.calls()), (25, 3));
@@ -199,7 +199,7 @@ async fn each_bus_has_a_place_of_its_own() -> Result<()> {
     log.segment(1).await?;
     log.publish().await?;
     assert_eq!(log.accepted()?.len(), 1);
-    // The first one goes on where it stopped.
+    // The first bus continues where it stopped.
     log.bus = first;
     assert_eq!(log.accepted()?.len(), 3);
     log.publish().await?;
@@ -223,7 +223,7 @@ async fn of_two_runs_in_lockstep_one_ends_at_its_first_move() -> Result<()> {
                 }
                 both_move.wait().await;
                 let moved = next.send(call).await;
-                // Neither goes on before the other knows what came of its move.
+                // Each run waits until both know the result of their moves.
                 both_move.wait().await;
                 moved
             }
@@ -263,7 +263,7 @@ async fn a_run_that_another_one_overtakes_leaves_no_event_of_the_bus_out() -> Re
         log.segment(1).await?;
         log.publish().await?;
         let accepted = log.judge_bus().await.with_context(|| format!("overtaken at call {number}"))?;
-        // Each of them at most twice: who is overtaken ends.
+        // Each of them at most twice: an overtaken run ends.
         assert!(accepted <= 9, "{accepted} events");
     }
     Ok(())

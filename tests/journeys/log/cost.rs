@@ -1,11 +1,11 @@
-//! What the largest events cost: those of settlements, with account numbers and texts as banks have them.
+//! The cost of the largest events: those of settlements, with account numbers and texts as banks have them.
 
 use payments_model::{Actor, Event, Failure, Settlement};
 use payments_store::{Decided, Moved};
 
 use super::*;
 
-/// Why payments fail.
+/// The reasons for which payments fail.
 const REASONS: [&str; 3] =
     ["AM04: insufficient funds", "AC04: closed account number", "AG01: transaction forbidden on this type of account"];
 

@@ -1,4 +1,4 @@
-//! What the log may lack is marked in it: what the stream dropped, and what a repair found.
+//! Gaps of the log are marked in it: records that the stream dropped, and changes that a repair found.
 
 use super::*;
 
@@ -39,7 +39,7 @@ async fn what_the_counters_lack_is_a_gap_once_they_are_repaired() -> Result<()> 
     log.create(1).await?;
     log.counting.lock().await.skip().await?;
     for (now, action, repaired, marked) in [
-        // It can be late.
+        // The missing change may be late.
         ("2026-11-20T10:00:00Z", "recount", 0, 0),
         ("2026-11-21T12:00:00Z", "repair", 1, 1),
         ("2026-11-22T12:00:00Z", "repair", 0, 1),

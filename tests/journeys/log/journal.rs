@@ -6,7 +6,7 @@ use payments_tests::{CrashPoints, Way};
 use super::between::{at_call, failing};
 use super::*;
 
-/// Publishes, and then the journal must have what the log has. Returns the outcome.
+/// Publishes, and asserts that the journal has all events of the log. Returns the outcome.
 async fn publish_all(log: &Log) -> Result<Value> {
     let outcome = log.publish().await?;
     assert_eq!(log.journal().await?, log.events().await?);

@@ -1,7 +1,7 @@
-//! After a restore, what the log, the journal, the long-term table and the reports know is there again.
+//! After a restore, the heads have again all that the log, the journal, the long-term table and the reports know.
 //!
-//! A bank has a day. At T its tables are copied; later they are lost, and the copies take their place. The heads must then be as they were
-//! before the loss.
+//! A bank has a day. At T its tables are copied; later they are lost, and the copies take their
+//! place. The heads must then be as they were before the loss.
 
 mod bank;
 mod beginning;
@@ -56,7 +56,7 @@ async fn plan_changes_nothing_and_apply_waits_for_begin_and_for_a_table_without_
     Ok(())
 }
 
-/// What happened at the very end is in the long-term table alone: the log was not written any more.
+/// The last settlements are in the long-term table alone: the log was no longer written.
 #[tokio::test]
 async fn a_settlement_that_the_log_lacks_is_completed_from_the_long_term_table() -> Result<()> {
     let bank = Bank::new().await?;
@@ -87,7 +87,8 @@ async fn a_claim_that_the_log_lacks_is_made_again_before_anybody_can_cancel() ->
     Ok(())
 }
 
-/// What was accepted and not logged is listed, and stays as it is: its client may never have got an answer.
+/// Accepted payments that were not logged are listed, and stay as they are: their clients may never
+/// have got an answer.
 #[tokio::test]
 async fn details_without_an_event_are_listed_and_never_put() -> Result<()> {
     let bank = Bank::new().await?;

@@ -1,4 +1,4 @@
-//! Readers of the log learn what a restore took back, whenever the operator's steps are interrupted.
+//! Readers of the log learn the changes that a restore took back, whenever the operator's steps are interrupted.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_machine::Fate;
@@ -9,7 +9,7 @@ use payments_tests::{CrashPoints, Way};
 use super::between::failing;
 use super::*;
 
-/// The instant to which the table is restored. What happens later happens a minute later.
+/// The instant to which the table is restored. Later changes happen a minute later.
 const T: &str = "2026-11-20T09:30:00Z";
 const LATER: &str = "2026-11-20T09:31:00Z";
 
@@ -156,7 +156,8 @@ async fn a_segment_that_a_restored_head_does_not_count_is_read() -> Result<()> {
     Ok(())
 }
 
-/// Its head counts a segment that it lacks: nothing that reads it meets a hole.
+/// The log's head counts a segment that the log lacks: after the restore begins, no reader finds a
+/// hole.
 #[tokio::test]
 async fn a_restored_log_ends_behind_its_last_segment() -> Result<()> {
     let log = Log::with(&[1, 1, 1]).await?;

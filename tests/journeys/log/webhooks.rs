@@ -39,11 +39,11 @@ const THIRD_PORT: u16 = 7003;
 const ENDPOINTS: &str = "WEBHOOK#ENDPOINTS";
 const CONSUMERS: &str = "LOG#CONSUMERS";
 
-/// The timeout of the function in `template.yaml`. 11 s are for the answer, 21 s for a request and what is written of it: nothing is begun
-/// after 23 s.
+/// The timeout of the function in `template.yaml`. 11 s are for the answer, 21 s for a request and
+/// its record: nothing is begun after 23 s.
 const TIMEOUT: TimeDelta = TimeDelta::seconds(55);
 
-/// How long a test waits for what must come.
+/// The longest time that a test waits for a request.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 fn url(port: u16) -> String {
@@ -153,7 +153,7 @@ impl Log {
         self.update_in(table, key(pk, sk), &format!("SET #{name} = :x"), &[(":x", text("never readable"))]).await
     }
 
-    /// Lets a receiver answer with this status.
+    /// Makes a receiver answer with this status.
     fn answer(&self, port: u16, status: u16) {
         self.receivers.react(port, move |_| Reaction::Status(status));
     }
@@ -308,7 +308,7 @@ async fn a_run_that_is_killed_at_any_call_loses_nothing() -> Result<()> {
         log.cancel_event(1).await?;
         failing(&log, &mut points, point, |_| true, async |client| log.publish_over(client).await).await?;
         log.receivers.settle().await;
-        // Its lease may last until now.
+        // The lease of the killed run may last until now.
         log.pass(publish::LEASE)?;
         log.segment(1).await?;
         log.cancel_event(2).await?;
@@ -368,7 +368,8 @@ async fn a_lease_is_one_runs_alone_until_it_ends() -> Result<()> {
     Ok(())
 }
 
-/// What is appended while a run delivers is delivered, too: the head that it knew at first is behind the endpoint then.
+/// Events that are appended while a run delivers are delivered, too: the head that the run knew at
+/// first is behind the endpoint then.
 #[tokio::test]
 async fn an_endpoint_that_has_everything_is_not_behind() -> Result<()> {
     let mut complete = 0;

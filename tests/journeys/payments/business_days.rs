@@ -1,4 +1,4 @@
-//! Business days: payments that move, what is stored of it, and replays whatever happened to the calendars since.
+//! Business days: payments that move, the record of their moves, and replays whatever happened to the calendars since.
 
 use crate::golden::{golden_details, orders};
 use payments_tests::prelude::*;
@@ -24,7 +24,7 @@ async fn world() -> Result<World> {
     World::with(|environment| environment.calendars = CALENDARS.to_owned()).await
 }
 
-/// What is about its date in a payment that did not move.
+/// The date fields of a payment that did not move.
 fn unmoved(date: &str) -> Value {
     json!({
         "scheduledFor": date, "dateRule": null, "dueAt": format!("{date}T00:00:00Z"), "dueDate": date,
@@ -91,7 +91,7 @@ async fn a_moved_payment_is_claimed_on_its_new_day_and_its_head_agrees_with_its_
 /// A change of the settings after a payment was created.
 type Change = fn(&mut Environment);
 
-/// What can happen to a bank's calendars after a payment was created.
+/// Changes of a bank's calendars after a payment was created.
 const CHANGES: [(&str, Change); 5] = [
     ("no calendars any more", |environment| environment.calendars.clear()),
     ("another calendar", |environment| environment.calendars = "GBP=T2".to_owned()),

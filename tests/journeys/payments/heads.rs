@@ -42,7 +42,7 @@ async fn golden_heads_are_shown_and_leave_the_hot_table() -> Result<()> {
     assert_eq!(left.len(), heads.len() - 6);
     let is_open = |status: &str| ["SCHEDULED", "PENDING"].contains(&status);
     assert!(left.iter().all(|head| head["status"].as_s().is_ok_and(|status| is_open(status))), "{left:?}");
-    // What only the hot table says about a head is not archived.
+    // The archive leaves out the attributes that only heads of the hot table have.
     for head in world.archived_heads("golden").await? {
         assert!(["expires_at", "unreported"].iter().all(|name| !head.contains_key(*name)), "{head:?}");
     }

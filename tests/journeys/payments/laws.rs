@@ -9,7 +9,7 @@ async fn a_payment_of_the_old_law_is_claimed_at_its_instant_and_not_before() -> 
     for (old, new, scheduled_for, due_at) in [
         // Since the change the next date begins earlier, and its payments are behind this one.
         ("Etc/GMT+8", "Etc/GMT+7", "2026-11-26T23:55:00-08:00", "2026-11-27T07:55:00Z"),
-        // It begins later: the payment's date is not today's yet.
+        // The next date begins later: the payment's date is not today's yet.
         ("Etc/GMT-1", "UTC", "2026-11-27", "2026-11-26T23:00:00Z"),
         ("Etc/GMT-3", "UTC", "2026-11-27", "2026-11-26T21:00:00Z"),
         ("UTC", "UTC", "2026-11-27", "2026-11-27T00:00:00Z"),

@@ -5,7 +5,8 @@ use payments_tests::prelude::*;
 
 use crate::report::settlements;
 
-/// When the payments are due, and the date. At first they were due on a date before it, or on one after it.
+/// The due time of the payments, and its date. At first they were due on a date before it, or on
+/// one after it.
 const DUE_AT: &str = "2026-11-24T00:00:00Z";
 const DUE_DATE: &str = "2026-11-24";
 const AT_FIRST: [&str; 2] = ["2026-11-20", "2026-11-27"];
@@ -79,7 +80,7 @@ impl Elsewhere {
         Ok(serde_json::from_str(request)?)
     }
 
-    /// Lets the archive run at an instant. Returns how many payments it archived.
+    /// Runs the archive at an instant. Returns the number of payments that it archived.
     async fn archived(&self, at: &str) -> Result<u64> {
         self.world.set_clock(at)?;
         let outcome = self.world.archive().await?;
@@ -102,7 +103,7 @@ impl Elsewhere {
         Ok(())
     }
 
-    /// The payment's head in each table, as far as it is there. It is at its slot.
+    /// The payment's head in each table, if the table has it. Asserts that the head is at its slot.
     async fn heads(&self) -> Result<(Option<Item>, Option<Item>)> {
         let (hot, history) = (self.world.heads("tenant").await?, self.world.archived_heads("tenant").await?);
         for head in hot.iter().chain(&history) {
@@ -147,7 +148,7 @@ async fn a_payment_lives_by_when_it_is_due() -> Result<()> {
     Ok(())
 }
 
-/// The report lists the payment once, and lets its head expire.
+/// The report lists the payment once, and sets its head's expiry.
 async fn reported_once(payment: &Elsewhere) -> Result<()> {
     let world = &payment.world;
     let report = settlements::run(world).await?;

@@ -1,4 +1,4 @@
-//! Drift: what it is, what only looks like it, and what is stored of it.
+//! Drift: real drift, the appearance of drift, and the findings that are stored.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -102,7 +102,7 @@ async fn an_unparsed_change_is_drift_even_if_the_numbers_agree() -> Result<()> {
     Ok(())
 }
 
-/// What can happen to a date between its first and second look.
+/// An event of a date between its first and second look.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     TheStreamIsCounted,

@@ -6,8 +6,8 @@ use payments_tests::prelude::*;
 
 use super::{DAY, of_day};
 
-/// Writes the index attributes of cancelled payments of one shard. Each amount follows from its number, so that sums
-/// tell which were counted.
+/// Writes the index attributes of cancelled payments of one shard. Each amount depends on its
+/// number, so that sums show which were counted.
 async fn put_all(world: &World, table: &str, numbers: &BTreeSet<usize>) -> Result<()> {
     let client = world.client().await;
     let entry = |n: usize| -> Result<_> {

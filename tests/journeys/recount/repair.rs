@@ -1,4 +1,4 @@
-//! Repairs: only what was found wrong twice, a day apart, without a change in between.
+//! Repairs: only of dates that were found wrong twice, a day apart, without a change in between.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,8 @@ use super::{
     NIGHT, THAT_NIGHT, a_counted_day, alter, exact, finding, interfered, moving, of_day, put, recount, repair, shown,
 };
 
-/// When the next night's recount finds drift, and when that can be repaired.
+/// The time at which the next night's recount finds drift, and the time from which it can be
+/// repaired.
 const FOUND_AT: &str = "2090-06-16T02:30:10Z";
 const REPAIRABLE_FROM: &str = "2090-06-17T03:30:10Z";
 
@@ -34,7 +35,8 @@ fn transacts(call: &Call) -> bool {
     call.operation == "TransactWriteItems"
 }
 
-/// How many dates were repaired, how many have drifted, and when the first was found.
+/// The number of repaired dates, the number of drifted ones, and the time at which the first was
+/// found.
 fn drifted(report: &RecountOutcome) -> (u64, u64, &str) {
     (report.repaired, report.drifted, report.drifts.first().map_or("", |drift| drift.found_at.as_str()))
 }
@@ -72,7 +74,7 @@ async fn drift_is_repaired_after_a_day_and_an_hour() -> Result<()> {
     assert_eq!((shown(&world).await?, finding(&world).await?), (right, None));
     assert_eq!((recount(&world).await?, repair(&world).await?), (exact(3), exact(1)));
 
-    // The stream goes on.
+    // The stream continues.
     put(&world, "one-more", LATER).await?;
     world.count_all().await?;
     assert_eq!(recount(&world).await?, exact(3));
@@ -117,7 +119,7 @@ async fn what_has_changed_since_it_was_found_is_not_repaired() -> Result<()> {
             alter(&world, lane, &[("PENDING", 1), ("moves", 1)]).await?;
             alter(&world, lane, &[("PENDING", -1), ("moves", 1)]).await?;
         } else {
-            // It is created, but not counted.
+            // The payment is created, but not counted.
             put(&world, "not-counted", LATER).await?;
         }
         assert_eq!(shown(&world).await?, wrong, "{lane:?}");
@@ -179,7 +181,7 @@ async fn of_two_concurrent_repairs_one_writes() -> Result<()> {
     assert_eq!(of_day(&functions, "repair").await?, moving());
     assert_eq!(shown(&world).await?, right);
 
-    // And wherever two of them meet.
+    // And wherever two repairs race.
     alter(&world, 2, &[("PENDING", 5)]).await?;
     world.set_clock("2090-06-20T04:00:00Z")?;
     recount(&world).await?;

@@ -1,4 +1,4 @@
-//! How a recount ends before its last date: in time, naming what is left.
+//! A recount that ends before its last date: it ends in time, and names the dates that are left.
 
 use chrono::DateTime;
 use payments_model::zone_data_number;

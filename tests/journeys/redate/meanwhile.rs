@@ -1,11 +1,11 @@
-//! What happens to a payment between the reads of a redate and its writes: the redate loses, and nothing else.
+//! Changes of a payment between the reads of a redate and its writes: the redate loses, and nothing else.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Announced, HOLIDAY, ask, bank, england, moved, numbers, order, run};
 
-/// What happens in between.
+/// A change of a payment in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Between {
     Cancelled,
@@ -112,14 +112,14 @@ async fn a_crashed_run_before_another_change_of_the_calendar_does_no_harm() -> R
     Ok(())
 }
 
-/// What cannot be read is counted and named, and does not hide the others.
+/// A payment that cannot be read is counted and named, and does not hide the others.
 #[tokio::test]
 async fn a_payment_that_cannot_be_read_stays_and_the_others_move() -> Result<()> {
     let announced = Announced::new().await?;
     let world = &announced.world;
     let (damaged, lost) = (announced.create("following").await?, announced.create("preceding").await?);
     let good = announced.create_as("good", &json!({ "dateRule": "following" })).await?;
-    // Its head and its details disagree. A move would hide which is right.
+    // The damaged head and its details disagree. A move would hide which is right.
     let head = world.head_of("tenant", &damaged).await?;
     world.update(&head, "SET amountMinor = :other", &[(":other", number(6))]).await?;
     world.delete(&world.environment.tables.history, &details_key(&lost)).await?;

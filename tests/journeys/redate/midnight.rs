@@ -1,4 +1,4 @@
-//! Moves of a date that has passed: a run goes on past midnight, or nothing was swept on the closed date.
+//! Moves of a date that has passed: a run continues past midnight, or nothing was swept on the closed date.
 
 use payments_tests::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ async fn a_move_that_runs_past_midnight_moves_all_to_the_same_day() -> Result<()
     assert_eq!(numbers(&outcome), moved(26, 26));
     assert_eq!(announced.world.now().to_string(), "2026-12-29T00:05:00Z");
     assert_eq!(due(&announced).await?, vec![format!("SCHEDULED#{AFTER}#{AFTER}T00:00:00Z"); PAYMENTS]);
-    // They are due at once, and a second move finds none.
+    // The payments are due at once, and a second move finds no payment.
     assert_eq!(run(&announced.after, "move").await?, moved(0, 0));
     announced.world.sweep().await?;
     assert_eq!(due(&announced).await?, vec![format!("PENDING#{AFTER}#{AFTER}T00:00:00Z"); PAYMENTS]);

@@ -1,4 +1,4 @@
-//! Which payments a run names, in its outcome and its log.
+//! The payments that a run names, in its outcome and its log.
 
 use payments_tests::LogLines;
 use payments_tests::prelude::*;

@@ -1,4 +1,4 @@
-//! How a redate ends before its last payment, and that repeating it goes on.
+//! A redate that ends before its last payment: a repeated run continues.
 
 use super::{Announced, HOLIDAY, ask};
 use payments_tests::prelude::*;

@@ -1,4 +1,4 @@
-//! What a redate costs, to the unit.
+//! The cost of a redate, to the unit.
 
 use fastrand::Rng;
 use payments_machine::payload::DataKind;

@@ -22,7 +22,8 @@ async fn functions_over(
     world.functions_in(&Dependencies { reports, ..dependencies })
 }
 
-/// How an invocation ends early: before its nth call, or after it, when the reply is lost. In a hiccup only the reply is.
+/// The ways in which an invocation ends early: before its nth call, or after it, when the reply is
+/// lost. A hiccup loses the reply alone.
 const ENDS: [Way; 3] = [
     Way::lasting(Fate::LoseRequest).named("Before"),
     Way::once(Fate::LoseReply).then(Fate::LoseRequest).named("After"),
@@ -48,7 +49,7 @@ async fn assert_whole(world: &World, all: &[String], before: &BTreeMap<String, V
 async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
     let mut points = CrashPoints::new("report", ENDS);
     while let Some(point) = points.next_case() {
-        // Two commits in one invocation: the first ever, and one that follows another.
+        // Two commits in one invocation: the first ever, and the one after another.
         let world = World::with(|environment| environment.max_report_rows = 7).await?;
         let all = many(&world, SETTLED_AT, 12, 0).await?;
         let calls = Arc::new(AtomicUsize::new(0));
@@ -198,7 +199,8 @@ async fn committed(world: &World) -> Result<payments_store::ReportRun> {
     world.store().await.last_report_run().await?.context("no run is committed")
 }
 
-/// Where the files of one machine have an attempt, whose storage is a folder among them.
+/// The path of an attempt among the files of one machine, whose attempt storage is a folder among
+/// them.
 fn attempt_path(file: &ReportFile) -> Result<Path> {
     Ok(Path::parse(format!("attempts/{}", file.attempt))?)
 }

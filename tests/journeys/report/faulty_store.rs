@@ -75,7 +75,7 @@ impl fmt::Display for FaultyStore {
 #[async_trait]
 impl ObjectStore for FaultyStore {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        // What is final is put only if it is new.
+        // A final file is put only if it is new.
         let operation = if options.mode == PutMode::Create { "publish" } else { "put" };
         self.carry(operation, path, self.inner.put_opts(path, payload, options)).await
     }

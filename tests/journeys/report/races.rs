@@ -66,7 +66,7 @@ async fn two_runs_may_drain_the_same_file() -> Result<()> {
 async fn a_commit_whose_reply_is_lost_is_recognised_as_its_own() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, SETTLED_AT, 10, 0).await?;
-    // The first try is done without a reply; the SDK repeats it and meets its own run.
+    // The first try is done without a reply; the SDK repeats it and finds its own run.
     let recorder =
         Recorder::with_fate(|call| if is_commit(call) && is_first(call.number) { Fate::LoseReply } else { Fate::Pass });
     let answer = invoke(&world.functions_over(&recorder).await?, "unlucky").await?;

@@ -1,4 +1,4 @@
-//! Settlements for the report, made through the functions, and what the report leaves.
+//! Settlements for the report, made through the functions, and the items that the report leaves.
 
 use payments_tests::prelude::*;
 use std::io::Read as _;
@@ -15,7 +15,7 @@ const END_OF_TIME: &str = "2099-12-31T00:00:00Z";
 /// The business day of these tests.
 pub(super) const TODAY: &str = "2026-11-20";
 
-/// When payments are settled.
+/// The time at which payments are settled.
 pub(super) const SETTLED_AT: &str = "2026-11-20T09:20:00Z";
 
 /// A payment and its settlement: a transaction id, or a reason.

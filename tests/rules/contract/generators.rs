@@ -1,4 +1,4 @@
-//! What generators of clients need of `openapi.yaml`, so that code from any of them compiles and changes no value.
+//! Needs of client generators in `openapi.yaml`, so that code from any of them compiles and changes no value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -131,7 +131,7 @@ fn members<'d>(document: &'d Value, pointer: &str) -> Result<&'d serde_json::Map
     document.pointer(pointer).and_then(Value::as_object).with_context(|| pointer.to_owned())
 }
 
-/// Where each parameter of an operation is, and its name.
+/// The place and the name of each parameter of an operation.
 fn parameters<'c>(contract: &'c Contract, operation: &'c Value) -> Result<Vec<(&'c str, &'c str)>> {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     let parameters = parameters.map(|parameter| {
@@ -153,7 +153,7 @@ fn each_schema(judge: impl Fn(&str, &Value)) -> Result<()> {
         }
         let named = place.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value));
         let numbered = place.as_array().into_iter().flatten().enumerate().map(|(n, value)| (n.to_string(), value));
-        // Examples are no schemas.
+        // An example is not a schema.
         let inside =
             named.chain(numbered).filter(|(name, _)| !["example", "examples", "value"].contains(&name.as_str()));
         places.extend(inside.map(|(name, value)| (format!("{at}/{name}"), value)));

@@ -169,7 +169,7 @@ fn texts_have_the_limits_of_the_code() -> Result<()> {
         for text in &texts {
             assert_eq!(validator.is_valid(&json!(text)), reads(text), "{pointer}: {text:?}");
         }
-        assert!(texts.iter().any(|text| reads(text)), "{pointer} takes none of them");
+        assert!(texts.iter().any(|text| reads(text)), "{pointer} rejects every text");
     }
     Ok(())
 }
@@ -352,7 +352,7 @@ fn every_accepted_body_is_described() -> Result<()> {
 
 /// Every HTTP event with its stored answer.
 fn exchanges() -> Result<Vec<Exchange>> {
-    // The console is no part of the API.
+    // The console is not part of the API.
     let of_the_api = http_events()?.into_iter().filter(|name| function_of(name) != "console");
     let exchanges: Vec<_> = of_the_api.map(exchange).collect::<Result<_>>()?;
     ensure!(exchanges.len() > 100, "{} events", exchanges.len());

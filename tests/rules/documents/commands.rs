@@ -1,4 +1,4 @@
-//! Compares the commands of the alarms, the operations and the restore with the template: each names what it has.
+//! Compares the commands of the alarms, the operations and the restore with the template: it has all their names.
 //!
 //! `.ci/try-deployment.py` executes those that pause, and those of `cargo restore`, on an emulator of AWS.
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::template::{FUNCTION, resources, template};
 use crate::tree::{files, in_repository, read};
 
-/// The pages that an operator follows.
+/// The pages for an operator.
 const PAGES: [&str; 3] = ["docs/alarms.md", "docs/operations.md", "docs/restore.md"];
 
 /// The functions that all pages use.
@@ -56,7 +56,7 @@ fn shell_blocks(text: &str) -> Vec<String> {
     blocks
 }
 
-/// What follows a word of the commands, up to a space or a bracket.
+/// The arguments after a word of the commands, up to a space or a bracket.
 fn arguments<'c>(commands: &'c [String], word: &str) -> BTreeSet<&'c str> {
     let after = |command: &'c String| {
         let begins = command.match_indices(word).filter(|(at, _)| !command[..*at].ends_with(char::is_alphanumeric));
@@ -186,7 +186,7 @@ fn every_alarm_has_actions_that_are_explained_and_name_what_the_template_has() -
     Ok(())
 }
 
-/// Who trains changes nothing of a stack, even with credentials at hand.
+/// An operator who trains changes nothing of a stack, even with credentials at hand.
 #[test]
 fn for_cargo_local_no_command_reaches_aws() -> Result<()> {
     let train = |command: &str| {

@@ -1,4 +1,4 @@
-//! What newcomers rely on: marks name tests that exist, templates quote the checklist, the bot watches each manifest.
+//! Aids for newcomers: marks name tests that exist, templates quote the checklist, the bot watches each manifest.
 
 use std::collections::BTreeSet;
 

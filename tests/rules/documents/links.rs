@@ -8,10 +8,14 @@ use crate::tree::{files, in_repository, read};
 
 /// Pages that texts of the code and the template refer to by their headings, with the most bytes that each may have.
 const PAGES: [(&str, usize); 3] =
-    [("docs/alarms.md", 35 * 1024), ("docs/operations.md", 22 * 1024), ("docs/restore.md", 13 * 1024)];
+    [("docs/alarms.md", 35_000), ("docs/operations.md", 22_000), ("docs/restore.md", 13 * 1024)];
 
 /// Pages that a newcomer reads first, with the most bytes that each may have.
-const FIRST: [(&str, usize); 2] = [("README.md", 7 * 1024), ("ARCHITECTURE.md", 25 * 1024)];
+const FIRST: [(&str, usize); 2] = [("README.md", 7_000), ("ARCHITECTURE.md", 25_000)];
+
+/// The most bytes of all documents, and of one.
+const MAX_ALL: usize = 360_000;
+const MAX_PAGE: usize = 40_000;
 
 const MAX_GLOSSARY: usize = 50;
 const MAX_LINE: usize = 110;
@@ -22,6 +26,17 @@ fn pages_are_short() -> Result<()> {
         let bytes = read(page)?.len();
         assert!(bytes <= most, "{page} has {bytes} bytes, of {most}");
     }
+    Ok(())
+}
+
+#[test]
+fn documents_are_short_in_all() -> Result<()> {
+    let documents = files("")?.into_iter().filter(|(path, _)| path.extension().is_some_and(|it| it == "md"));
+    let sizes: Vec<(PathBuf, usize)> = documents.map(|(path, bytes)| (path, bytes.len())).collect();
+    let long: Vec<_> = sizes.iter().filter(|(_, bytes)| *bytes > MAX_PAGE).collect();
+    assert!(long.is_empty(), "documents of more than {MAX_PAGE} bytes: {long:#?}");
+    let all: usize = sizes.iter().map(|(_, bytes)| bytes).sum();
+    assert!(all <= MAX_ALL, "{all} bytes of documents, of {MAX_ALL}");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What a function's configuration requires of its role, by the *AWS Lambda Developer Guide*: Lambda reads the event
+//! Permissions that a function's configuration requires, by the *AWS Lambda Developer Guide*: Lambda reads the event
 //! source, writes the failure destination and the log with the function's role.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,20 +9,20 @@ use serde_json::Value;
 
 use crate::template::{FUNCTION, package, resources, text};
 
-/// *Using Lambda with Amazon DynamoDB*: what a stream mapping calls.
+/// *Using Lambda with Amazon DynamoDB*: the calls of a stream mapping.
 const OF_STREAM: [&str; 4] =
     ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"];
 
-/// *Using Lambda with Amazon SQS*: what a queue mapping calls.
+/// *Using Lambda with Amazon SQS*: the calls of a queue mapping.
 const OF_QUEUE: [&str; 3] = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"];
 
-/// What a failure destination of stream records requires.
+/// Requirements of a failure destination of stream records.
 const OF_FAILURES: [&str; 1] = ["sqs:SendMessage"];
 
-/// What a log group that exists requires.
+/// Requirements of a log group that exists.
 const OF_LOG: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 
-/// What each function's configuration requires, by package.
+/// The permissions that each function's configuration requires, by package.
 pub(super) fn permissions(template: &Value) -> Result<BTreeMap<String, BTreeSet<Permission>>> {
     let functions = resources(template, FUNCTION)?.into_iter();
     functions.map(|(name, it)| Ok((package(it)?.to_owned(), of(it).with_context(|| name.to_owned())?))).collect()
@@ -44,7 +44,8 @@ fn of(function: &Value) -> Result<BTreeSet<Permission>> {
         match text(&event["Type"])? {
             "DynamoDB" => require(&OF_STREAM, &format!("{}/stream/*", part_of(&source["Stream"], ".StreamArn")?)),
             "SQS" => require(&OF_QUEUE, part_of(&source["Queue"], ".Arn")?),
-            // These invoke the function by its own policy, or by a role of the schedule.
+            // API Gateway and the scheduler invoke the function by its own policy, or by a role of
+            // the schedule.
             "HttpApi" | "ScheduleV2" => {}
             other => bail!("what does an event of {other} require?"),
         }
@@ -59,5 +60,5 @@ fn of(function: &Value) -> Result<BTreeSet<Permission>> {
 
 /// The resource whose attribute this is.
 fn part_of<'v>(value: &'v Value, attribute: &str) -> Result<&'v str> {
-    text(&value["!GetAtt"])?.strip_suffix(attribute).with_context(|| format!("{value} is no {attribute}"))
+    text(&value["!GetAtt"])?.strip_suffix(attribute).with_context(|| format!("{value} is not an {attribute}"))
 }

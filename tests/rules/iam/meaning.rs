@@ -1,8 +1,8 @@
-//! What an expression in the store's source can mean.
+//! Meanings of an expression in the store's source.
 
 use std::collections::BTreeSet;
 
-/// What an expression can mean.
+/// All that an expression can mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
     /// Tables, by their field of `TableNames`.

@@ -1,4 +1,4 @@
-//! The store's source as a tree: its methods, the functions that make keys, and what an expression can mean.
+//! The store's source as a tree: its methods, the functions that make keys, and the meanings of expressions.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +16,9 @@ pub(super) struct Function {
     pub(super) body: Block,
     /// The file that it is in.
     file: usize,
-    /// Its arguments without `self`.
+    /// The arguments without `self`.
     arguments: Vec<String>,
-    /// What its variables are set to, by name, in the order of the text.
+    /// The values of its variables, by name, in the order of the text.
     variables: Vec<(String, Expr)>,
 }
 
@@ -69,15 +69,16 @@ impl Sources {
             Expr::Field(field) => last_name(&field.base),
             _ => None,
         };
-        let constant = constant.context("an index that is no constant of the schema")?;
+        let constant = constant.context("an index that is not a constant of the schema")?;
         let (_, index) = self.constants.iter().find(|((_, name), _)| *name == constant).context(constant)?;
         let Expr::Struct(index) = index else { anyhow::bail!("not an index") };
         let is_name = |member: &syn::Member| matches!(member, syn::Member::Named(name) if name == "name");
         let name = index.fields.iter().find(|field| is_name(&field.member)).context("an index without a name")?;
-        text_of(&name.expr).context("a name that is no literal")
+        text_of(&name.expr).context("a name that is not a literal")
     }
 
-    /// What an expression in a function can mean: all that it mentions, with its variables and functions of keys.
+    /// The meaning of an expression in a function: all that it mentions, with its variables and
+    /// functions of keys.
     pub(super) fn meaning(&self, function: &Function, expression: &Expr) -> Meaning {
         let seen = RefCell::default();
         let mut mentions = Mentions { sources: self, function, seen: &seen, found: Meaning::default() };
@@ -128,7 +129,7 @@ impl<'ast> Visit<'ast> for Variables {
     }
 }
 
-/// Collects what an expression mentions.
+/// Collects all that an expression mentions.
 struct Mentions<'s> {
     sources: &'s Sources,
     function: &'s Function,
@@ -171,7 +172,7 @@ impl<'ast> Visit<'ast> for Mentions<'_> {
                 let mut inside =
                     Mentions { sources: self.sources, function, seen: self.seen, found: Meaning::default() };
                 inside.visit_block(&function.body);
-                // Its arguments are in the call.
+                // The function's arguments are in the call.
                 self.found.add(Meaning { arguments: BTreeSet::new(), ..inside.found });
             }
         }

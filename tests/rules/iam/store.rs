@@ -1,4 +1,4 @@
-//! What each method of the store calls, read from its source: the action, the table or index, and the partition keys.
+//! Calls of each method of the store, read from its source: the action, the table or index, and the partition keys.
 //!
 //! A call is a chain of the SDK's builders that begins at `self.client`, or at `Update::builder()` and the like for
 //! an action of a transaction. Its table and key are followed through variables, through functions that make keys,
@@ -26,7 +26,7 @@ struct Call {
     is_in_transaction: bool,
 }
 
-/// What the public methods of the store may do, by name.
+/// The permissions that the public methods of the store need, by name.
 pub(super) fn methods(sources: &Sources) -> Result<BTreeMap<String, BTreeSet<Permission>>> {
     let public = sources.methods.iter().filter(|(_, method)| method.is_public);
     let permissions = public.map(|(name, _)| {
@@ -169,7 +169,7 @@ impl Chains<'_> {
             call.index = Some(self.sources.index(&link.args[0])?);
         }
         if let (None, Some(condition)) = (&call.index, named("key_condition_expression").first()) {
-            let condition = super::source::text_of(&condition.args[0]).context("a condition that is no literal")?;
+            let condition = super::source::text_of(&condition.args[0]).context("a condition that is not a literal")?;
             let value = condition.strip_prefix("pk = ").and_then(|rest| rest.split(' ').next());
             let value = value.with_context(|| format!("which partition does {condition:?} mean?"))?;
             let values = named("expression_attribute_values").into_iter();

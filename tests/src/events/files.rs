@@ -13,7 +13,7 @@ pub fn event_text(name: &str) -> Result<String> {
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
-/// Where an event's file lies, if it has one.
+/// The path of an event's file, if the event has one.
 pub(crate) fn event_path(name: &str) -> PathBuf {
     in_repository("../events").join(format!("{name}.json"))
 }

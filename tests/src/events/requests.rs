@@ -5,7 +5,7 @@
 //!
 //! | field | holds |
 //! |---|---|
-//! | `like` | a case of the same function: this request is that one, but for the fields that follow; null takes away |
+//! | `like` | a case of the same function: this request is that one, but for the fields of the row; null takes away |
 //! | `given` | the [steps](crate::given) that come before the request. Without them the function must not read |
 //! | `request` | the method and the URL, as the client sends them |
 //! | `claims` | the claims of the access token; none for a request without a token |
@@ -28,7 +28,7 @@ use serde_json::{Map, Value, json};
 
 use super::files::{answer, event_path, event_text, in_repository};
 
-/// When the requests arrive.
+/// The arrival of the requests.
 pub const NOW: &str = "2026-11-20T09:00:00Z";
 
 /// The request of a case.
@@ -45,7 +45,7 @@ struct Case {
     event: Map<String, Value>,
 }
 
-/// What stands in the place of a text of the body.
+/// The replacement of a text in the body.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Replacement {

@@ -1,4 +1,4 @@
-//! The events of schedules, stream and queues: what each finds, when it arrives, and what its snapshot holds.
+//! The events of schedules, stream and queues: the steps before each, its arrival, and its snapshot.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,16 +13,16 @@ use super::requests::http_events;
 use crate::given::{ACCOUNT, world_at};
 use crate::world::World;
 
-/// When the events arrive: on the day of the first payment.
+/// The arrival of the events, on the day of the first payment.
 const NOW: &str = "2090-06-15T09:00:00Z";
 
-/// When what they find happened.
+/// The time of the steps before the events.
 const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 
-/// When the archive runs: at half past two of the next night.
+/// The start of the archive: half past two of the next night.
 const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
 
-/// When payments of Christmas are looked at, which the calendars still cover.
+/// The arrival of `redate`'s events, before a Christmas that the calendars still cover.
 const BEFORE_CHRISTMAS: &str = "2035-12-10T09:00:00Z";
 
 /// The steps before each event. No step comes before an event that is not named here.
@@ -89,7 +89,7 @@ pub fn delivered(world: &World, name: &str) -> Result<String> {
     Ok(event_text(name)?.replace("table/payments/", &format!("table/{}/", world.environment.tables.payments)))
 }
 
-/// When an event arrives.
+/// The arrival of an event.
 pub fn now_of(name: &str) -> &'static str {
     match function_of(name) {
         "archive" => THE_NIGHT_AFTER,

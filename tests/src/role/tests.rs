@@ -1,4 +1,4 @@
-//! Roles that allow what one statement allows, and roles that are not understood.
+//! Roles: a call is allowed if one statement allows it, and roles in an unknown form are errors.
 
 use super::*;
 

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::expression::{Expression, Series};
 use crate::metric::text;
 
-/// How a data point is compared with the threshold. If the comparison is true, the data point is breaching.
+/// The comparison of a data point with the threshold. If the comparison is true, the data point is
+/// breaching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `>`
@@ -20,7 +21,7 @@ pub enum Comparison {
     LessOrEqual,
 }
 
-/// What a missing data point counts as.
+/// The meaning of a missing data point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreatMissingData {
     /// Missing: without any data point the state is `INSUFFICIENT_DATA`.
@@ -47,7 +48,7 @@ pub struct Alarm {
     pub(crate) treat_missing_data: TreatMissingData,
 }
 
-/// The properties that this crate knows. Those of actions and texts do not change the state.
+/// The properties that this crate knows. Properties of actions and texts do not change the state.
 const KNOWN: [&str; 15] = [
     "AlarmActions",
     "AlarmDescription",
@@ -120,8 +121,9 @@ impl Alarm {
         self.expression.series()
     }
 
-    /// What a missing data point counts as. Alarms on DynamoDB's metrics ignore them, whatever the template says. (Another
-    /// page of the guide says that a template can override it. The evaluation takes the worse.)
+    /// Returns the meaning of a missing data point. Alarms on DynamoDB's metrics ignore them,
+    /// whatever the template says. (Another page of the guide says that a template can override it.
+    /// The evaluation takes the worse.)
     pub fn treat_missing_data(&self) -> TreatMissingData {
         let is_of_dynamodb = |series: &Series| series.metric.namespace == "AWS/DynamoDB";
         let ignores = self.series().iter().any(is_of_dynamodb);

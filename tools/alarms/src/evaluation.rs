@@ -5,8 +5,9 @@ use chrono::{DateTime, Utc};
 use crate::alarm::{Alarm, TreatMissingData};
 use crate::metric::Samples;
 
-/// How many data points more than its evaluation periods CloudWatch looks back for, if some are missing. The guide's
-/// example has 2 for 3 periods, and says that the number depends on the period. Judge an alarm with 0 and with this.
+/// The data points beyond its evaluation periods for which CloudWatch looks back, if some are
+/// missing. The guide's example has 2 for 3 periods, and says that the number depends on the
+/// period. Judge an alarm with 0 and with this.
 pub const EXTRA_DATAPOINTS: usize = 2;
 
 /// The state of an alarm.
@@ -23,7 +24,7 @@ pub enum AlarmState {
 /// A change of an alarm's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// The time of the change.
     pub at: DateTime<Utc>,
     /// The state from then on.
     pub state: AlarmState,

@@ -1,4 +1,4 @@
-//! What an alarm compares: one statistic of a metric, or a sum of several.
+//! The statistic that an alarm compares: of one metric, or a sum of several.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ const MAX_METRICS: usize = 10;
 /// A statistic of the samples in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {
-    /// How many there are.
+    /// The number of samples.
     SampleCount,
-    /// Their sum.
+    /// The sum of the samples.
     Sum,
-    /// The smallest.
+    /// The smallest sample.
     Minimum,
-    /// The largest.
+    /// The largest sample.
     Maximum,
 }
 
@@ -36,7 +36,7 @@ pub struct Series {
 /// The data points that an alarm compares with its threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expression {
-    /// Those of one series.
+    /// The data points of one series.
     One(Series),
     /// `SUM(METRICS())`: the sum of the series that have a data point.
     Sum(Vec<Series>),

@@ -22,7 +22,7 @@ pub struct Metric {
 pub struct Sample {
     /// The metric.
     pub metric: Metric,
-    /// When.
+    /// The time of the sample.
     pub at: DateTime<Utc>,
     /// The value. Metrics of payments are whole numbers.
     pub value: i64,
@@ -31,7 +31,7 @@ pub struct Sample {
 /// The samples of a metric in one minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Minute {
-    /// How many there are.
+    /// The number of samples.
     pub count: i64,
     /// Their sum.
     pub sum: i64,
@@ -59,7 +59,7 @@ impl Sample {
     /// Reads the samples of one line in the embedded metric format.
     ///
     /// # Errors
-    /// If the line is not in that format, or has a value that is no whole number.
+    /// If the line is not in that format, or has a value that is not a whole number.
     pub fn of_line(line: &str) -> Result<Vec<Self>> {
         let line: Value = serde_json::from_str(line).context("not a line of metrics")?;
         let header = &line["_aws"];

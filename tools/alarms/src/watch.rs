@@ -13,7 +13,7 @@ use crate::metric::{Minute, Samples, minute_of};
 #[derive(Debug, Clone)]
 pub struct Watch {
     alarm: Alarm,
-    /// How many data points more are looked at if some are missing.
+    /// The data points beyond the evaluation periods that are read if some are missing.
     extra: usize,
     /// One for each series.
     windows: Vec<Window>,
@@ -63,7 +63,7 @@ impl Watch {
         self.state.unwrap_or(AlarmState::InsufficientData)
     }
 
-    /// Lets the time until `at` look as if all had been well: where missing data counts as breaching, there was data.
+    /// Pretends that all was well until `at`: metrics had data if missing data counts as breaching.
     pub fn after_healthy_time(mut self, at: DateTime<Utc>) -> Self {
         let value = match self.alarm.comparison {
             Comparison::Greater | Comparison::GreaterOrEqual => self.alarm.threshold.min(0),
@@ -93,7 +93,7 @@ impl Watch {
         watches.each_mut().map(|watch| watch.minute(end, |place| series.get(place).copied().flatten()))
     }
 
-    /// How many minutes back the alarm looks.
+    /// The minutes that the alarm looks back.
     pub(crate) fn looks_back(&self) -> i64 {
         let periods = i64::try_from(self.alarm.evaluation_periods + self.extra).unwrap_or(i64::MAX);
         periods.saturating_mul(self.alarm.period.num_minutes())

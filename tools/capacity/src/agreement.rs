@@ -21,7 +21,7 @@ const WANTED: [(Write, u32); 5] =
 /// The shards.
 const SHARDS: u16 = 10;
 
-/// What a second accepted: the writes of each kind and shard, and the partitions that were exhausted.
+/// The writes that a second accepted, by kind and shard, and the exhausted partitions.
 #[derive(Debug, PartialEq, Eq)]
 struct Accepted {
     /// In thousandths, in the order of [`WANTED`].
@@ -43,7 +43,7 @@ fn calls(seed: u64) -> Vec<(u32, usize)> {
 
 fn on_the_engine(scenario: &Scenario, calls: &[(u32, usize)], shards: &[usize]) -> Result<Accepted> {
     let mut engine = Throttled::open(scenario)?;
-    // What comes before, a call each second, so that nothing is throttled.
+    // The writes before, a call each second, so that none is throttled.
     let mut second = 0;
     for &(payment, kind) in calls {
         let before: &[Write] = match WANTED[kind].0 {

@@ -1,4 +1,4 @@
-//! What each write of a payment costs, and whom: measured on an engine behind the throttle.
+//! The cost of each write of a payment, by table and index: measured on an engine behind the throttle.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,18 +24,18 @@ use crate::stacks::NEW;
 /// The payments of the feed.
 pub(crate) const PAYMENTS: u32 = 1_000_000;
 
-/// What a partition of DynamoDB accepts.
+/// The limits of a partition of DynamoDB.
 const LIMITS: Limits = Limits { writes: 1_000, reads: Some(3_000), is_exact: true };
 
 /// The payments of this project's design, and where its keys are: by the hash of a seed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
-    /// What the data looks like. The payments are as large as permitted.
+    /// The kind of the data. The payments are as large as permitted.
     pub(crate) kind: DataKind,
 }
 
-/// What nothing compresses.
+/// The scenario of incompressible data.
 pub(crate) const OURS: Scenario = Scenario { seed: 0, kind: DataKind::Incompressible };
 
 /// The shards of the tables that are measured.

@@ -1,5 +1,4 @@
-//! What a payment costs: the capacity use of each step, in this design and in two others on the same engine, and
-//! what a million payments cost.
+//! The cost of a payment: the capacity use of each step, in this design and in two others, and dollars of a million.
 
 use std::fmt::Write as _;
 
@@ -214,8 +213,9 @@ async fn a_life_costs_what_the_document_says() -> Result<()> {
     document::holds("capacity-use", &text)
 }
 
-/// What the `due` index holds for lists alone, in cents of a million payments: with the longest reference, against payments with neither
-/// reference nor code. The items themselves have both anyway.
+/// The cost of the attributes of `due` that only lists need, in cents of a million payments: with
+/// the longest reference, against payments with neither reference nor code. The items themselves
+/// have both anyway.
 #[tokio::test]
 async fn what_lists_of_a_date_show_costs_at_most_half_a_dollar_a_million() -> Result<()> {
     let (prices, _) = Prices::read()?;
@@ -238,7 +238,7 @@ async fn what_lists_of_a_date_show_costs_at_most_half_a_dollar_a_million() -> Re
     Ok(())
 }
 
-/// It has no transaction id, so it is not in the index of these.
+/// A failed payment has no transaction id, so it is not in the index of these.
 #[tokio::test]
 async fn a_failed_payment_costs_one_write_unit_less() -> Result<()> {
     for (kind, want) in WANT {

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 /// The tries of one SDK call. A second apart, they take about as long as the SDK's random waits.
 const SDK_TRIES: u32 = 3;
 
-/// How often the client sends a create. It waits 1, 2, 4 … seconds, at most a minute: twenty minutes in all. Keys never
-/// expire, so it could go on for ever.
+/// The most tries of a client's create. The client waits 1, 2, 4 … seconds, at most a minute:
+/// twenty minutes in all. Keys never expire, so it could try for ever.
 pub(crate) const SENT_AT_MOST: u32 = 26;
 
-/// The writes of a create, in this order. A create that is sent again repeats both: the details exist, so their condition
-/// fails, and is charged for the item that is there.
+/// The writes of a create, in this order. A create that is sent again repeats both: the details
+/// exist, so their condition fails, and is charged for the existing item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CreateWrite {
     Details,
@@ -71,7 +71,7 @@ impl Creates {
         self.left -= sent;
         if sent > 0 {
             let (each, rest) = (sent / self.count(), sent % self.count());
-            // What remains of the division goes to one shard after the other.
+            // The remainder of the division goes to one shard after the other.
             let by_shard = (0..self.count()).map(|shard| each + i64::from(shard < rest)).collect();
             self.push(second, Attempt { write: CreateWrite::Details, tries: 1, sent: 1, by_shard });
         }

@@ -50,7 +50,7 @@ pub(crate) struct PlaceCost {
     pub(crate) units: i64,
 }
 
-/// What happens.
+/// The events of a simulated day.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scenario {
     pub(crate) title: &'static str,
@@ -67,7 +67,7 @@ pub(crate) struct Scenario {
     pub(crate) done_within: u64,
 }
 
-/// What came of it.
+/// The outcome of a day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) created_after: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Outcome {
     pub(crate) burnt: u64,
     /// Creates that were given up, and results that became dead letters.
     pub(crate) lost: u64,
-    /// How often a run gave up a shard.
+    /// The number of times that a run gave up a shard.
     pub(crate) given_up: u64,
     /// The table or index with the partition that was asked for most, and its units in one second.
     pub(crate) hottest: (String, u64),

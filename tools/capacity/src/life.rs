@@ -8,12 +8,12 @@ use payments_model::{
     TrailEntry, Transition,
 };
 
-/// When payments are created, pending and settled: on the day on which they are due.
+/// The times at which payments are created, pending and settled: on the day on which they are due.
 pub(crate) const CREATED: &str = "2026-11-20T01:00:00Z";
 pub(crate) const PENDING: &str = "2026-11-20T01:00:01Z";
 pub(crate) const SETTLED: &str = "2026-11-20T01:00:02Z";
 
-/// When the head of a reported payment expires.
+/// The expiry of the head of a reported payment.
 pub(crate) const EXPIRES: &str = "2026-11-22T01:00:00Z";
 
 /// The due date.
@@ -45,7 +45,7 @@ pub(crate) enum Write {
     Followed,
     /// A report contains it. DynamoDB deletes its head in the hot table later, free of charge.
     Reported,
-    /// It is put into the long-term table, in a design that has not done so before.
+    /// The put into the long-term table, in a design that has not done so before.
     ArchivePut,
     /// The idempotency record, in a design that needs one.
     Idempotency,

@@ -26,7 +26,7 @@ const PACE: u64 = 640;
 /// The seeds of each case.
 const SEEDS: u64 = 10;
 
-/// How long a change may wait for the log, once all have begun.
+/// The longest time for which a change may wait for the log, once all have begun.
 const LONGEST_LAG: u64 = 10 * SECOND;
 
 /// A kind of changes, how many come in a second, and with which numbers of stream shards the log does not keep up.
@@ -130,7 +130,7 @@ fn the_log_keeps_up_with_five_feeds_at_once() -> Result<()> {
     document::holds("log", &table)
 }
 
-/// What the simulation assumes: the engine charges commits as the model does.
+/// The simulation's assumption: the engine charges commits as the model does.
 #[tokio::test]
 async fn the_engine_charges_a_commit_what_the_model_says() -> Result<()> {
     for kind in [Kind::Created, Kind::Settled, Kind::Largest] {

@@ -1,4 +1,5 @@
-//! What a page of payments uses in a design, as the engine reports it, and what is kept of them in the end.
+//! The capacity use of a page of payments in a design, as the engine reports it, and the bytes that
+//! are kept in the end.
 
 use anyhow::{Result, ensure};
 use payments_machine::Recorder;
@@ -10,8 +11,8 @@ use crate::life::{Payment, Read, Write};
 /// The payments that share a page, and the cost of reading it.
 pub(crate) const PAGE: u32 = 50;
 
-/// What DynamoDB stores beside each item and each index entry, in bytes: "DynamoDB item sizes and formats" in the
-/// Developer Guide.
+/// The bytes that DynamoDB stores beside each item and each index entry: "DynamoDB item sizes and
+/// formats" in the Developer Guide.
 const OVERHEAD: usize = 100;
 
 /// The capacity use of a page of payments, in half units.

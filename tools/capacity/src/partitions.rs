@@ -75,7 +75,7 @@ static SCENARIOS: [Scenario; 5] = [
     },
 ];
 
-/// What closed dates hold back comes at once.
+/// The payments that closed dates held back come at once.
 static AFTER_CLOSED_DAYS: [Scenario; 2] = [
     Scenario {
         title: "Sunday's feed due on Monday at midnight, and Monday's own feed",
@@ -218,7 +218,7 @@ fn the_feed_and_the_day_fit_into_the_partitions_of_prod_and_lose_nothing_on_dev(
     document::holds("partitions", &table)
 }
 
-/// What the simulation of creates assumes.
+/// The assumption of the simulation of creates.
 #[test]
 fn a_create_that_is_sent_again_is_charged_for_the_details_that_are_there() -> Result<()> {
     let costs = write_units(&OURS, &[Write::Details, Write::DetailsAgain])?;

@@ -32,7 +32,7 @@ pub(crate) struct Prices {
     years: u64,
 }
 
-/// What a million payments cost, in cents.
+/// The cost of a million payments, in cents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cents {
     pub(crate) writes: u64,

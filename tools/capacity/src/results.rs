@@ -111,7 +111,7 @@ impl Results {
         let free = (self.settling.invocations * 1_000 - total(&self.in_hand)).max(0);
         let (received, waiting) = (free * self.settling.per_second, total(&self.waiting));
         for mut batch in std::mem::take(&mut self.waiting) {
-            // Whatever waits is received in no order.
+            // Waiting results are received in no order.
             let part = |&amount: &i64| if waiting <= received { amount } else { amount * received / waiting };
             let taken: Vec<i64> = batch.by_shard.iter().map(part).collect();
             let left = minus(&batch.by_shard, &taken);
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(wanted, [640; 20], "all invocations are held");
         assert_eq!(results.burnt, 640_000);
         assert_eq!(play(&mut results, 20..21, 100), [640]);
-        // Those of the first second come again after the queue's visibility timeout.
+        // The results of the first second come again after the queue's visibility timeout.
         let coming: Vec<u64> = results.coming.keys().copied().collect();
         assert_eq!(coming, [180]);
         // Without a retry of its own, an invocation burns receives as fast as it can.

@@ -23,7 +23,7 @@ pub(crate) struct Place {
     of_shard: Vec<usize>,
     /// The most units that one partition was asked for in a second, in thousandths.
     pub(crate) peak: i64,
-    /// How many seconds its partitions were throttled, all added.
+    /// The seconds in which its partitions were throttled, all added.
     pub(crate) throttled_seconds: u64,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Flow<'c> {
     pub(crate) costs: &'c [(usize, i64)],
     /// The writes of each shard, in thousandths.
     pub(crate) wanted: Vec<i64>,
-    /// Those that were accepted.
+    /// The accepted writes of each shard.
     pub(crate) accepted: Vec<i64>,
 }
 
@@ -67,7 +67,7 @@ impl<'c> Flow<'c> {
     }
 }
 
-/// What the partitions of a place still accept in a second.
+/// The units that the partitions of a place still accept in a second.
 #[derive(Debug)]
 struct Left {
     units: Vec<i64>,
@@ -76,7 +76,8 @@ struct Left {
     open: i64,
 }
 
-/// Lets the partitions accept what they can of a second's writes, and counts and splits those that are throttled.
+/// Charges a second's writes to the partitions, which accept as many as they can. Counts and splits
+/// those that are throttled.
 pub(crate) fn accept(places: &mut [Place], flows: &mut [Flow<'_>]) {
     let mut is_too_much = false;
     for (number, place) in places.iter_mut().enumerate() {

@@ -31,7 +31,7 @@ pub(crate) struct Stack {
     pub(crate) claims: i64,
     /// Redrives a second and shard.
     pub(crate) redrives: i64,
-    /// How long an invocation of the sweeper works: its timeout, less the margin of 11 s.
+    /// The seconds of an invocation of the sweeper: its timeout, less the margin of 11 s.
     pub(crate) sweeper_seconds: u64,
     pub(crate) settling: Settling,
     /// The partitions of tables and indexes that are not [`NEW`], by name.

@@ -3,7 +3,7 @@
 
 use crate::creates::{any, minus};
 
-/// How long an invocation of the report works.
+/// The seconds of an invocation of the report.
 pub(crate) const REPORT_SECONDS: u64 = 829;
 
 /// The seconds without progress after which a run gives a shard up: six calls of three tries within about 1.5 s, and the
@@ -16,16 +16,16 @@ pub(crate) struct Runs {
     /// The seconds from one tick to the next, and the second of the first.
     pub(crate) every: u64,
     pub(crate) first: u64,
-    /// How long a run works.
+    /// The seconds of a run.
     pub(crate) seconds: u64,
     /// The most writes of a shard in a second, in thousandths.
     pub(crate) pace: i64,
-    /// What waits, in thousandths, by shard.
+    /// The waiting work, in thousandths, by shard.
     pub(crate) waiting: Vec<i64>,
     /// The shards that this run works on, with how many seconds they made no progress.
     working: Vec<Option<u32>>,
     ends: u64,
-    /// How often a run gave up a shard.
+    /// The number of times that a run gave up a shard.
     pub(crate) given_up: u64,
 }
 

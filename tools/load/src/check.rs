@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The time between two reads of counters that are waited for.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// How many payments a page of the list has at most.
+/// The most payments of a page of the list.
 const PAGE: u16 = 1_000;
 
 /// The counters of a date.

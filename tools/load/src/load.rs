@@ -23,7 +23,7 @@ use crate::workload::{RequestKind, Task, Workload};
 /// The time between two changes of the progress bars.
 const REFRESH: Duration = Duration::from_millis(500);
 
-/// How many transaction ids are kept for look-ups.
+/// The number of transaction ids that are kept for look-ups.
 const KEPT: usize = 256;
 
 /// The number of shards.

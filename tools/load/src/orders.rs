@@ -168,7 +168,7 @@ mod tests {
         Orders::of(&settings, "1", "2026-11-21")
     }
 
-    /// How many bytes the payment exceeds the largest one by, with `more` bytes added to its data.
+    /// The bytes by which the payment exceeds the largest one, with `more` bytes added to its data.
     fn excess(order: &Order<'_>, more: usize) -> usize {
         let data = format!("{}{}", order.data, " ".repeat(more));
         let mut instruction = order.instruction().unwrap();

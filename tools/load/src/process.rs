@@ -36,7 +36,7 @@ impl EngineProcess {
 
 impl Drop for EngineProcess {
     fn drop(&mut self) {
-        // It ends when its standard input is closed.
+        // The engine ends when its standard input is closed.
         drop(self.process.stdin.take());
         if let Err(error) = self.process.wait() {
             eprintln!("the engine's process did not end: {error}");

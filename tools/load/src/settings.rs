@@ -32,7 +32,7 @@ const WAIT: u64 = 30;
 /// The settings of a load.
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
-    /// How many payments to create.
+    /// The number of payments to create.
     #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAYMENTS))]
     pub payments: u64,
 
@@ -44,11 +44,12 @@ pub struct Settings {
     #[arg(long, default_value = "8k", value_name = "SIZE")]
     pub size: Size,
 
-    /// The kind of the payments' data. How well it compresses decides what a payment costs.
+    /// The kind of the payments' data. The cost of a payment depends on how well its data
+    /// compresses.
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
     pub data_kind: DataKind,
 
-    /// How many accounts pay.
+    /// The number of accounts that pay.
     #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99_999))]
     pub accounts: u32,
 
@@ -60,12 +61,12 @@ pub struct Settings {
     #[arg(long)]
     pub single: bool,
 
-    /// How many requests are in flight at once. The default is 4 batches or 32 single creates.
+    /// The number of requests in flight at once. The default is 4 batches or 32 single creates.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub concurrency: Option<u64>,
 
-    /// How many payments to create per second. The default is as many as possible, or 556 with --mixed. With a rate,
-    /// the latency of a request counts from the time at which it was due.
+    /// The number of payments to create per second. The default is as many as possible, or 556 with
+    /// --mixed. With a rate, the latency of a request counts from the time at which it was due.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rate: Option<u32>,
 
@@ -82,7 +83,7 @@ pub struct Settings {
     #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
     pub time_zone: BusinessZone,
 
-    /// How many seconds to wait for counters that do not change.
+    /// The seconds to wait for counters that do not change.
     #[arg(long, default_value_t = WAIT, value_name = "SECONDS")]
     pub wait: u64,
 }
@@ -107,7 +108,7 @@ impl Settings {
         }
     }
 
-    /// How many payments one request creates.
+    /// The number of payments that one request creates.
     pub(crate) fn batch(&self) -> u64 {
         if self.single { 1 } else { MAX_BATCH }
     }

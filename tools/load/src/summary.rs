@@ -14,7 +14,7 @@ use crate::measurements::Quantiles;
 pub struct Summary {
     /// The kind of target: `in process`, `local` or `url`.
     pub target: &'static str,
-    /// How many payments the load had to create.
+    /// The number of payments that the load had to create.
     pub payments: u64,
     /// The seed.
     pub seed: u64,
@@ -34,9 +34,9 @@ pub struct Summary {
     pub errors: u64,
     /// Requests that were sent again.
     pub retries: u64,
-    /// How many payments the counters gained.
+    /// The number of payments that the counters gained.
     pub counted: i64,
-    /// How many payments the date's list gained.
+    /// The number of payments that the date's list gained.
     pub listed: i64,
     /// Whether the counters equal a recount. Only functions of this process can be asked.
     pub counters_exact: Option<bool>,
@@ -60,8 +60,8 @@ impl Summary {
         self.payments.saturating_sub(u64::try_from(self.listed).unwrap_or(0))
     }
 
-    /// Returns the summary as a JSON object. Latencies are milliseconds of whole requests, which create up to a hundred
-    /// payments. Those of creates are also at the top level.
+    /// Returns the summary as a JSON object. Latencies are milliseconds of whole requests, which
+    /// create up to a hundred payments. Latencies of creates are also at the top level.
     pub fn json(&self) -> Value {
         let (_, creates) = self.latencies.first().copied().unwrap_or_default();
         let [rate, first, last] = self.rates;

@@ -125,7 +125,7 @@ impl Target {
         let context = context(self.clock.instant() + RECOUNT_TIMEOUT);
         let input = json!({ "action": "recount", "from": date.to_string(), "to": date.to_string() });
         let recount = functions.scheduled("recount", input, context);
-        // Boxed: the chain of calls is deeper than the compiler follows in one type.
+        // Boxed: the chain of calls is deeper than the compiler accepts in one type.
         let outcome = Box::pin(recount).await.map_err(anyhow::Error::msg)?;
         match (outcome["exact"].as_u64(), outcome["drifted"].as_u64()) {
             (Some(1), _) => Ok(Some(true)),

@@ -73,7 +73,7 @@ pub(crate) struct Workload {
     pub(crate) latency: Latency,
     /// The numbers of its payments: from, and up to.
     payments: (u64, u64),
-    /// How many of them one request creates.
+    /// The number of payments that one request creates.
     batch: u64,
     /// The time between two requests, in nanoseconds.
     period: Option<u64>,
@@ -86,7 +86,7 @@ pub(crate) struct Task {
     pub(crate) number: u64,
     /// The numbers of its payments: from, and up to.
     pub(crate) payments: (u64, u64),
-    /// When it is due, after the start. Without a rate there is no such time.
+    /// The due time of the request, after the start. Without a rate there is none.
     due: Option<Duration>,
 }
 

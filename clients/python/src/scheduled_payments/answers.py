@@ -9,7 +9,7 @@ import httpx
 
 from .generated.types import Response
 
-# What reading an answer raises that is not as described.
+# The errors of reading a malformed answer.
 MALFORMED = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 

@@ -15,7 +15,7 @@ Entry = TypeVar("Entry", BatchEntry, AccountBatchEntry)
 Result = EntryCreated | EntryProblem
 
 THROTTLED = 503
-# What stands for the rest of a name that is too long.
+# The mark for the rest of a name that is too long.
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 

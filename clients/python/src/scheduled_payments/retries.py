@@ -1,4 +1,4 @@
-"""When a request is sent again, and how long to wait before."""
+"""Retries of requests, and the waits before them."""
 
 import random
 import time
@@ -16,7 +16,7 @@ JITTER = 0.25
 
 @dataclass(frozen=True)
 class Retries:
-    """How often, and for how long, a request is sent. Pauses double, and are at least what the answer demands."""
+    """The most tries of a request, and their longest time. Pauses double, and are at least what the answer demands."""
 
     attempts: int = 6
     # No attempt begins later than this after the first.

@@ -11,7 +11,7 @@ from .tokens import Source, Token
 
 
 class Transport(httpx.BaseTransport):
-    """What the generated code sends its requests with."""
+    """The transport of the generated code."""
 
     def __init__(self, token: Token, retries: Retries, timeout: float) -> None:
         # Proxies of the environment are used, as httpx does by default. A redirection is an error: see `from_response`.

@@ -1,4 +1,4 @@
-//! Checks of responses that no bank sends, but something broken or hostile between could.
+//! Checks of responses that no bank sends, but a broken or hostile intermediary could.
 
 use std::time::Duration;
 
@@ -126,11 +126,12 @@ async fn batch_mismatch(world: World) -> Result<()> {
     let of_another = BatchEntry { account_id, idempotency_key, order: world.order() };
     is_broken(fake.bank.create_batch(&[of_another]).await, 200)?;
     is_broken(fake.bank.create_account_batch("acc-9", &entries(&world, "a")).await, 200)?;
-    // Nobody knows the key of an entry that cannot be read.
+    // The key of an unreadable entry is unknown.
     let unnamed = json!({"statusCode": 422, "problem": problem(422, "x", &json!({}))});
     let fake = Fake::of([results(&[a.clone(), unnamed])]).await?;
     equal(fake.bank.create_account_batch("acc-1", &sent).await?[1].status_code, 422)?;
-    // What a repetition says of others is not taken over, and the results of the first request stay.
+    // The repetition's entries for other keys are ignored, and the results of the first request
+    // stay.
     let busy = rejected("b", 503, "throttled", &json!({"retryAfterSeconds": 1}));
     let fake = Fake::of([results(&[a.clone(), busy]), results(&[a])]).await?;
     let found = fake.bank.create_account_batch("acc-1", &sent).await?;

@@ -1,4 +1,4 @@
-//! A server that gives the responses of a list, and keeps the requests: for what no healthy bank sends.
+//! A server that gives the responses of a list, and keeps the requests: for responses that no healthy bank sends.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -31,10 +31,10 @@ pub(crate) const PAYMENT_ID: &str = "61ecab5a-6d56-55ab-977e-6dab3db8c000";
 /// The time between the bytes of a slow body.
 const BETWEEN_BYTES: Duration = Duration::from_millis(5);
 
-/// Where the connection is closed.
+/// The place at which the connection is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// After the whole response, by whoever wants to.
+    /// After the whole response, by either side.
     Nowhere,
     /// Before the response.
     Before,
@@ -65,7 +65,7 @@ pub(crate) struct Seen {
     pub(crate) body: String,
 }
 
-/// Time that passes in pauses alone, and chance that was chosen.
+/// A clock that only pauses move, and a chosen random number.
 #[derive(Debug, Default)]
 pub(crate) struct FakeTimer {
     now: Mutex<Duration>,
@@ -221,7 +221,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 async fn serve(listener: TcpListener, planned: Arc<Mutex<VecDeque<Planned>>>, seen: Arc<Mutex<Vec<Seen>>>) {
-    // They end with the server.
+    // The connections end with the server.
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let (planned, seen) = (Arc::clone(&planned), Arc::clone(&seen));

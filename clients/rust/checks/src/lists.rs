@@ -44,7 +44,7 @@ async fn pages_ascending(world: World) -> Result<()> {
     equal(all(&world, "rs-pages", filter.clone()).await?, [])?;
     let created = five(&world, "rs-pages").await?;
     equal(all(&world, "rs-pages", filter.clone()).await?, &*created)?;
-    // It is a stream, too.
+    // The list is a stream, too.
     let streamed: Vec<_> = world.bank.list("rs-pages", &filter)?.try_collect().await?;
     equal(streamed, created)
 }

@@ -1,4 +1,4 @@
-//! Checks of what is sent again, and when.
+//! Checks of the requests that are sent again, and of their times.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ checks![
     gateway_error,
 ];
 
-/// Fails if not the same request, with the same key, came so many times.
+/// Fails unless the same request, with the same key, came this many times.
 fn same(fake: &Fake, times: usize) -> Result<()> {
     let seen = fake.seen();
     equal(seen.len(), times)?;

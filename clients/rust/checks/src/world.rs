@@ -1,4 +1,4 @@
-//! The running bank, and what the checks create there.
+//! The running bank, and the objects that the checks create there.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use scheduled_payments::{
     Bank, BoxError, Builder, ClientCredentials, Data, Error, Http, Payment, PaymentOrder, Problem, Retries, Transport,
 };
 
-/// Only what is exactly this is meant.
+/// The largest amount: doubles represent each integer up to it.
 pub(crate) const LARGEST: i64 = 9_007_199_254_740_991;
 
 /// Retries with one attempt.
@@ -49,7 +49,7 @@ pub(crate) fn builder(url: &str) -> Builder {
     Bank::over(Arc::new(Loopback(Http::new())), url)
 }
 
-/// Returns the default with so many attempts.
+/// Returns the default with this many attempts.
 pub(crate) const fn attempts(attempts: u32) -> Retries {
     let (total, first) = (std::time::Duration::from_secs(60), std::time::Duration::from_millis(500));
     Retries { attempts, total, first, jitter_percent: 25 }
@@ -73,7 +73,7 @@ impl World {
         })
     }
 
-    /// Returns a date so many days from today.
+    /// Returns a date this many days from today.
     pub(crate) fn day(&self, number: u64) -> NaiveDate {
         self.today + Days::new(number)
     }

@@ -17,17 +17,17 @@ const MAX_PAYMENTS: usize = 100;
 /// The longest field of ids, in bytes: two ids for each payment.
 const MAX_FIELD_BYTES: usize = 8_000;
 
-/// How many payments are read or cancelled at once.
+/// The most payments that are read or cancelled at once.
 const AT_ONCE: usize = 16;
 
 /// A payment that may be cancelled.
 struct Candidate {
     id: PaymentId,
-    /// Its first details and its head, as far as they exist; or none if they cannot be read.
+    /// Its first details and its head, as far as they exist; `None` if they cannot be read.
     found: Option<Option<(Details, Option<Head>)>>,
 }
 
-/// Reads the ids, one a line. A repeated one counts once.
+/// Reads the ids, one a line. A repeated id counts once.
 pub(super) fn read(form: &mut Form) -> Result<Vec<PaymentId>, Problem> {
     const FIELD: &str = "payments";
     let text = form.take(FIELD, MAX_FIELD_BYTES)?;
@@ -55,8 +55,8 @@ pub(super) fn lines(payments: &[PaymentId]) -> String {
 }
 
 impl Console {
-    /// Shows each payment, and whether it can be cancelled: two reads for each, and one more for each in the long-term table alone.
-    /// Also returns those that can be.
+    /// Shows each payment, and whether it can be cancelled: two reads for each, and one more for
+    /// each that only the long-term table has. Also returns the payments that can be cancelled.
     pub(super) async fn preview_cancel(&self, payments: &[PaymentId]) -> Result<(Preview, Vec<PaymentId>), Problem> {
         let deadline = self.deadline();
         let deadline = &deadline;
@@ -96,10 +96,11 @@ impl Console {
         }
     }
 
-    /// Cancels those of the payments that are still scheduled: one read and one write for each.
+    /// Cancels the payments that are still scheduled: one read and one write for each.
     ///
     /// # Errors
-    /// The first problem after which a payment may be cancelled or not. The others are tried all the same.
+    /// The first problem that leaves open whether a payment was cancelled. The others are tried all
+    /// the same.
     pub(super) async fn cancel_all(
         &self,
         payments: &[PaymentId],
@@ -139,7 +140,7 @@ impl Console {
                 tracing::error!(payment = %id, why, "a payment cannot be cancelled");
                 format!("{id}: not cancelled; the function's log says why")
             }
-            // It is not written to, and hides nothing of the others.
+            // This payment is not written to, and the outcomes of the others are shown.
             Err(error @ StoreError::Unreadable { .. }) => {
                 tracing::error!(payment = %id, %error, "a payment cannot be cancelled");
                 format!("{id}: not cancelled, it cannot be read; the function's log says why")

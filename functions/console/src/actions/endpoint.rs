@@ -1,6 +1,7 @@
-//! What operators do with a webhook endpoint: test it, replay events, skip the one that it does not accept.
+//! Actions on a webhook endpoint: test it, replay events, or skip the event that it does not accept.
 //!
-//! As in the function `webhooks`, nothing is sent here: the next run of `publish` does it, within a minute.
+//! As in the function `webhooks`, nothing is sent here: the next run of `publish` sends it, within
+//! a minute.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind};
@@ -13,10 +14,10 @@ use crate::function::Console;
 use crate::html::{fact, grouped};
 use crate::views::endpoints::standing;
 
-/// The longest id of an endpoint, cursor and id of an event, in bytes. Those of payments' events have 60.
+/// The longest id of an endpoint or event, or cursor, in bytes. Ids of payments' events have 60.
 const MAX_FIELD_BYTES: usize = 200;
 
-/// What is done with an endpoint.
+/// An action on an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Deed {
     /// Send a test.
@@ -35,7 +36,7 @@ struct Found {
 }
 
 impl Deed {
-    /// Reads the fields of the action of this name; none if it is another one.
+    /// Reads the fields of the action with this name; `None` if it is another one.
     pub(super) fn read(name: &str, form: &mut Form) -> Option<Result<(EndpointId, Self), Problem>> {
         let deed = match name {
             "test-endpoint" => Ok(Self::Test),
@@ -78,7 +79,8 @@ impl Deed {
 }
 
 impl Console {
-    /// Shows the endpoint and what will happen to it: three reads, and one of the log for a replay.
+    /// Shows the endpoint and the effect of the action: three reads, and one of the log for a
+    /// replay.
     pub(super) async fn preview_endpoint(&self, id: &EndpointId, deed: &Deed) -> Result<Preview, Problem> {
         let found = self.found(id).await?;
         let url = &found.endpoint.chosen.url;
@@ -111,7 +113,7 @@ impl Console {
         Ok(Preview { shown, button: button.map(str::to_owned) })
     }
 
-    /// Does it.
+    /// Performs the action.
     pub(super) async fn do_to_endpoint(&self, id: &EndpointId, deed: &Deed, by: &Actor) -> Result<String, Problem> {
         match deed {
             Deed::Test => {
@@ -137,7 +139,7 @@ impl Console {
             Some(blocking) => self.store.skip_webhook_event(id, &found.state, blocking, skipped).await?,
             None => false,
         };
-        // The same confirmation again, or at the same time.
+        // The same confirmation came again, or at the same time.
         let has_skipped = |state: &WebhookState| state.skipped.iter().any(|skipped| skipped.event_id == event);
         let now = || self.store.webhook_state(id);
         if is_skipped || now().await?.is_some_and(|state| has_skipped(&state)) {
@@ -153,7 +155,7 @@ impl Console {
         Ok(Found { endpoint, state, head: self.store.log_head().await? })
     }
 
-    /// A replay goes back, to a place whose events the log still has.
+    /// Checks that a replay goes back to a place whose events the log still has.
     async fn require_replayable(&self, found: &Found, after: LogPosition) -> Result<(), Problem> {
         if after > found.state.position {
             let detail = "The cursor is ahead of the endpoint's, and a replay only goes back.";

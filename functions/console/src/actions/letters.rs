@@ -13,7 +13,7 @@ use crate::views::queues::{last_move, title as queue_title};
 /// The longest name of a queue, in bytes.
 const MAX_QUEUE_BYTES: usize = 40;
 
-/// Reads the queue of dead letters, and where they came from.
+/// Reads the queue of dead letters, and returns the queue from which they came.
 pub(super) fn read(form: &mut Form) -> Result<BankQueue, Problem> {
     const FIELD: &str = "queue";
     let queue: BankQueue = form.get(FIELD, MAX_QUEUE_BYTES)?;
@@ -26,10 +26,11 @@ pub(super) fn read(form: &mut Form) -> Result<BankQueue, Problem> {
     }
 }
 
-/// Why nothing is moved during a pause: the transaction service receives what is in the queue of requests.
+/// The reason not to move messages during a pause: the transaction service receives the messages of
+/// the queue of requests.
 const PAUSED: &str = "The parameter Paused is set, and these requests would go to the transaction service. Resume with Paused=none, then move them back.";
 
-/// The heading of what is shown of a move.
+/// The heading of a move's preview and outcome.
 pub(super) fn title(queue: BankQueue) -> String {
     let from = queue_title(queue).to_ascii_lowercase();
     format!("Move the {from} back to the queue {}", queue.source().map_or("", queue_title))
@@ -56,7 +57,7 @@ impl Console {
         Ok(Preview { shown, button: Some("Move all back".to_owned()) })
     }
 
-    /// Has them moved.
+    /// Starts the move.
     pub(super) async fn move_letters(&self, queue: BankQueue) -> Result<String, Problem> {
         if self.is_forbidden(queue) {
             return Err(Problem::new(ProblemKind::InvalidShape, PAUSED));

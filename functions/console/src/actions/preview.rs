@@ -1,12 +1,12 @@
-//! What a preview shows.
+//! The preview of an action.
 
 use maud::Markup;
 
-/// What an action would do.
+/// The effect of an action, before it is performed.
 pub(super) struct Preview {
-    /// What will be touched.
+    /// The things that the action will change.
     pub(super) shown: Markup,
-    /// What the button says; none if there is nothing to do.
+    /// The text of the button; `None` if there is nothing to do.
     pub(super) button: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs that an operator starts: what a schedule starts by itself, and moves of payments whose date was closed.
+//! Runs that an operator starts: those that a schedule starts by itself, and moves of payments whose date was closed.
 //!
 //! The function is invoked asynchronously, so nobody waits for its answer, and Lambda discards it.
 
@@ -21,10 +21,10 @@ const MAX_DATE_BYTES: usize = 10;
 /// The longest id of a calendar, in bytes.
 const MAX_CALENDAR_BYTES: usize = 20;
 
-/// How many late payments a preview shows.
+/// The most late payments that a preview shows.
 const LATE_SHOWN: u16 = 1;
 
-/// What is started.
+/// A run to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Run {
     /// A sweep.
@@ -44,7 +44,7 @@ pub(super) enum Run {
 }
 
 impl Run {
-    /// Reads the fields of the action of this name; none if it is another one.
+    /// Reads the fields of the action with this name; `None` if it is another one.
     pub(super) fn read(name: &str, form: &mut Form) -> Option<Result<Self, Problem>> {
         Some(match name {
             "start-sweep" => Ok(Self::Sweep),
@@ -121,8 +121,8 @@ impl Run {
         Value::Object(input).to_string()
     }
 
-    /// Whether a pause forbids it. `Paused` pauses no redate: what falls due on a closed date meanwhile is moved before the pause ends,
-    /// or the sweep claims it.
+    /// Whether a pause forbids the run. `Paused` pauses no redate: payments that fall due on a
+    /// closed date meanwhile are moved before the pause ends, or the sweep claims them.
     fn is_forbidden_while(&self, paused: Paused) -> bool {
         paused != Paused::None && !matches!(self, Self::Look | Self::Redate { .. })
     }
@@ -137,8 +137,8 @@ fn date(form: &mut Form, name: &'static str) -> Result<Option<BusinessDate>, Pro
 }
 
 impl Console {
-    /// Shows what a run would do. For a sweep and a redrive it reads each shard once, for a report the last run, for a redate each lane
-    /// of the counters.
+    /// Shows the effect of a run. For a sweep and a redrive it reads each shard once, for a report
+    /// the last run, for a redate each lane of the counters.
     pub(super) async fn preview_run(&self, run: &Run) -> Result<Preview, Problem> {
         if run.is_forbidden_while(self.config.paused) {
             return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } }, button: None });
@@ -175,7 +175,7 @@ impl Console {
         Ok(Preview { shown, button: self.button(run).map(str::to_owned) })
     }
 
-    /// What the button says that starts it; none if there is nothing to do.
+    /// The text of the button that starts the run; `None` if there is nothing to do.
     fn button(&self, run: &Run) -> Option<&'static str> {
         match run {
             Run::Redate { .. } => {
@@ -185,7 +185,7 @@ impl Console {
         }
     }
 
-    /// Lets the function run, unless a pause began meanwhile.
+    /// Starts the function, unless a pause began meanwhile.
     pub(super) async fn start(&self, run: &Run) -> Result<String, Problem> {
         if run.is_forbidden_while(self.config.paused) {
             return Err(Problem::new(ProblemKind::InvalidShape, PAUSED));
@@ -200,7 +200,7 @@ impl Console {
         Ok(format!("{}: accepted. It begins within five minutes, or is dropped. See the function's log.", run.title()))
     }
 
-    /// What a recount recounts, if it can.
+    /// The dates that a recount compares, or the reason why it cannot start.
     fn recounted(&self, from: Option<BusinessDate>, to: Option<BusinessDate>) -> Result<Markup, Problem> {
         let asked = recount::Request { action: recount::Action::Recount, from, to };
         let dates = asked.dates(self.config.business_days.zone(), self.clock.now()).map_err(wrong_dates)?;
@@ -213,7 +213,7 @@ impl Console {
         })
     }
 
-    /// What a redate looks at, if it can.
+    /// The plan of a redate or its count, or the reason why it cannot start.
     fn plan(&self, run: &Run) -> Result<redate::Plan, Problem> {
         let asked = match run {
             Run::Redate { calendar, from, to } => redate::Request {
@@ -228,7 +228,7 @@ impl Console {
         plan.map_err(wrong_dates)
     }
 
-    /// What a count for a redate looks at, if it can.
+    /// The dates that a count for a redate covers, or the reason why it cannot start.
     fn looked(&self) -> Result<Markup, Problem> {
         let plan = self.plan(&Run::Look)?;
         Ok(html! {
@@ -240,7 +240,7 @@ impl Console {
         })
     }
 
-    /// What a redate moves, if it can.
+    /// The payments that a redate moves, or the reason why it cannot start.
     async fn redated(&self, run: &Run) -> Result<Markup, Problem> {
         let dates = self.plan(run)?.dates;
         let (Some(first), Some(last)) = (dates.first(), dates.last()) else {
@@ -266,14 +266,14 @@ impl Console {
     }
 }
 
-/// What the console does not know of pauses.
+/// A limit of the console's knowledge of pauses.
 const BY_HAND: &str = "The console does not know whether somebody disabled the schedule or the mapping by hand, as for a holiday that is today. Ask first.";
 
-/// Why nothing starts during a pause.
+/// The reason not to start a run during a pause.
 const PAUSED: &str =
     "The parameter Paused is set, so this is not started. Resume with Paused=none, then preview it again.";
 
-/// Why a run cannot be started.
+/// The reason why a run cannot be started.
 fn wrong_dates(error: impl std::fmt::Display) -> Problem {
     Problem::new(ProblemKind::InvalidShape, format!("This cannot be started: {error}."))
 }

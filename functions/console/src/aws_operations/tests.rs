@@ -16,7 +16,7 @@ use super::*;
 /// The answer of each call: its status and its body.
 type Answers = Vec<(&'static str, u16, Value)>;
 
-/// Services that answer each call in turn, and the calls: what was called, and its input.
+/// Services that answer each call in turn, and the calls: their names and inputs.
 #[derive(Debug, Clone)]
 struct Scripted {
     answers: Arc<Mutex<Answers>>,
@@ -38,7 +38,7 @@ impl HttpConnector for Scripted {
     }
 }
 
-/// What operators reach, of services that answer like this; and the calls.
+/// Operations on services that give these answers; and the calls.
 fn services(answers: Answers) -> (AwsOperations, Scripted) {
     let scripted = Scripted { answers: Arc::new(Mutex::new(answers)), calls: Arc::default() };
     let connector = SharedHttpConnector::new(scripted.clone());
@@ -108,7 +108,7 @@ async fn a_queue_has_numbers_and_the_last_move() {
     let last = operations.queue(BankQueue::ResultDeadLetters).await.unwrap().last_move.unwrap();
     assert_eq!((last.status.as_str(), last.moved, last.of), ("COMPLETED", 3, Some(7)));
     assert_eq!(last.started_at.map(|at| at.to_string()).as_deref(), Some("2026-11-20T09:00:00Z"));
-    // Numbers that SQS does not say are not zero.
+    // Numbers that SQS leaves out are not zero.
     for attributes in [json!({}), json!({ "Attributes": { "ApproximateNumberOfMessages": "x" } })] {
         let (operations, _) = services(vec![("GetQueueAttributes", 200, attributes)]);
         assert_eq!(operations.queue(BankQueue::Results).await.unwrap_err().kind, OutageKind::Unavailable);
@@ -148,7 +148,8 @@ async fn dead_letters_are_moved_once_at_a_time() {
     {
         let calls = scripted.calls.lock().unwrap();
         assert_eq!(calls[0].1["QueueUrl"], "https://any.example/result_dead_letters_url");
-        // Nothing but the source, so each message goes to where it came from, as fast as SQS moves them.
+        // The call names only the source, so each message returns to its own queue, as fast as SQS
+        // moves them.
         assert_eq!(calls[1].1, json!({ "SourceArn": "arn:any" }));
     }
     let (running, _) = moved(vec![rejected(START, 400, "InvalidParameterValue"), tasks("RUNNING")]);

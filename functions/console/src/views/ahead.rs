@@ -9,7 +9,7 @@ use payments_model::{BusinessDate, DayCounts, Status};
 use crate::function::Console;
 use crate::html::{grouped, heading, link};
 
-/// How many dates one view shows. All lanes of these dates are about 250 KB.
+/// The dates of one view. All lanes of these dates are about 250 KB.
 const DATES: u32 = 31;
 
 impl Console {

@@ -1,4 +1,4 @@
-//! The audit trail: what operators did in the console and to webhook endpoints, the newest first.
+//! The audit trail: actions of operators in the console and on webhook endpoints, newest first.
 
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
@@ -36,11 +36,11 @@ impl Console {
     }
 }
 
-/// The place before which a page begins, as the link before has it.
+/// The place before which a page begins, from the link to the page.
 fn place(text: &str) -> Result<ActionName, Problem> {
     let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
     let (previewed_at, id) = parsed
-        .ok_or_else(|| invalid_parameter("before", &"it is no place of this list; begin again with the month"))?;
+        .ok_or_else(|| invalid_parameter("before", &"it is not a place in this list; begin again with the month"))?;
     Ok(ActionName { previewed_at, id })
 }
 

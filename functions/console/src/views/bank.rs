@@ -1,4 +1,4 @@
-//! The bank: what is paused, the last report, findings of the recount, and the log.
+//! The bank: its pauses, the last report, findings of the recount, and the log.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::config::Paused;
 use crate::function::Console;
 use crate::html::{fact, grouped, heading, instant, link};
 
-/// Of how many days back and ahead the recount's findings are shown. An operator can recount other dates; those findings are in the
-/// function's log alone.
+/// The number of days back and ahead for which the recount's findings are shown. An operator can
+/// recount other dates; only the function's log has those findings.
 const DAYS_BACK: u32 = 400;
 const DAYS_AHEAD: u32 = 800;
 
@@ -39,7 +39,7 @@ impl Console {
     }
 }
 
-/// What starts without a choice: the action, and what its button says.
+/// The runs without a choice: the action, and the text of its button.
 const RUNS: [(&str, &str); 5] = [
     ("start-sweep", "Sweep…"),
     ("start-redrive", "Redrive…"),
@@ -48,7 +48,7 @@ const RUNS: [(&str, &str); 5] = [
     ("look-for-redates", "Count for a redate…"),
 ];
 
-/// The forms that preview what an operator can do with the whole bank.
+/// The forms that preview the actions on the whole bank.
 fn actions() -> Markup {
     let preview = html! { input type="hidden" name="step" value="preview"; };
     let dates = |of: &str, labels: [&str; 2], required: bool| {
@@ -84,7 +84,7 @@ fn actions() -> Markup {
 }
 
 impl Console {
-    /// Says in other views that something is paused, if it is.
+    /// The notice of a pause, for other views.
     pub(crate) fn paused_notice(&self) -> Markup {
         match self.config.paused {
             Paused::None => html! {},

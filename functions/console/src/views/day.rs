@@ -1,4 +1,4 @@
-//! A date: how many payments it has in each status, what they add up to, and what is late.
+//! A date: the number of its payments in each status, their sums, and its late payments.
 
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
@@ -9,7 +9,7 @@ use crate::function::Console;
 use crate::html::{grouped, heading, link, minor, status};
 use crate::views::waiting::{Late, late_table};
 
-/// How many of a date's late payments are shown.
+/// The most late payments of a date that are shown.
 const LATE_SHOWN: u16 = 1;
 
 impl Console {
@@ -20,7 +20,7 @@ impl Console {
         let date = asked.unwrap_or_else(|| self.today());
         let counters = self.store.counters(date, date).await?.remove(&date).unwrap_or_default();
         let late = if date == self.today() { Some(self.late(Status::Scheduled, LATE_SHOWN).await?) } else { None };
-        // Without a date it is today's also after midnight.
+        // Without a date, the address shows the view of today, even after midnight.
         let address =
             asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
         let paused = self.paused_notice();

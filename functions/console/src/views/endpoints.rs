@@ -1,4 +1,4 @@
-//! The webhook endpoints: how far each is, and what came of its last deliveries.
+//! The webhook endpoints: their positions, and the outcomes of their last deliveries.
 
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
@@ -65,7 +65,7 @@ fn shown(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead
     }
 }
 
-/// The forms that preview what an operator can do with an endpoint.
+/// The forms that preview the actions on an endpoint.
 fn actions(endpoint: &WebhookEndpoint, state: &WebhookState) -> Markup {
     let id = &endpoint.id;
     let named = html! {

@@ -1,4 +1,4 @@
-//! Finds a payment by whatever somebody has of it.
+//! Finds a payment by any of its ids.
 
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
@@ -9,8 +9,8 @@ use crate::function::Console;
 use crate::html::{heading, payment_link};
 
 impl Console {
-    /// The view of a search: the payment itself if there is one, several if the transaction service gave an id to several, and
-    /// otherwise what can be searched for.
+    /// The view of a search: the payment itself if there is one, several if the transaction service
+    /// gave an id to several, and otherwise a list of what can be searched for.
     pub(crate) async fn find(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let query = request.query(&["text", "account", "key"])?;
         let text = query.text("text")?.unwrap_or_default().trim();
@@ -47,7 +47,8 @@ impl Console {
     }
 }
 
-/// The payment that a text names: a payment's id, or the id of an event of one, which is made of epoch, payment and version.
+/// The payment that a text names: a payment's id, or the id of one of its events, which has epoch,
+/// payment and version.
 fn payment_named(text: &str) -> Option<PaymentId> {
     let of_event = || text.split_once('-')?.1.rsplit_once('-').map(|(payment, _)| payment);
     text.parse().ok().or_else(|| of_event()?.parse().ok())

@@ -56,7 +56,7 @@ impl Console {
         let deadline = &deadline;
         let pages = iter(self.config.read_shards.all())
             .map(|shard| async move {
-                // Without one shard, nothing is known of the order.
+                // If a shard is missing, the order is unknown.
                 if deadline.has_come() {
                     return Err(Problem::repeat());
                 }
@@ -101,11 +101,11 @@ fn order(due: &DueSort) -> (UtcSecond, PaymentId) {
     (due.due_at, due.payment_id)
 }
 
-/// The place after which a page begins, as the link before has it.
+/// The place after which a page begins, from the link to the page.
 fn place(status: Status, due_date: BusinessDate, text: &str) -> Result<DueSort, Problem> {
     let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-    let (due_at, payment_id) =
-        parsed.ok_or_else(|| invalid_parameter("cursor", &"it is no place of this list; begin again with the date"))?;
+    let (due_at, payment_id) = parsed
+        .ok_or_else(|| invalid_parameter("cursor", &"it is not a place in this list; begin again with the date"))?;
     Ok(DueSort { status, due_date, due_at, payment_id })
 }
 

@@ -1,4 +1,4 @@
-//! One payment: what it is, what happened to it, and what its client said.
+//! One payment: its state, its history, and its client's data.
 
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
@@ -9,12 +9,12 @@ use payments_store::StoreError;
 use crate::function::Console;
 use crate::html::{AMOUNT, fact, grouped, heading, instant, link, minor, status};
 
-/// What is stored of a payment.
+/// The stored items of a payment.
 struct Found {
     id: PaymentId,
-    /// Its first details, if they are there and can be read.
+    /// Its first details, if they exist and can be read.
     first: Option<Details>,
-    /// Its head; none if the create did not complete, or the head is lost.
+    /// Its head; `None` if the create did not complete, or the head is lost.
     head: Option<Head>,
     /// The details in force and before, the latest first, without the first ones; or why they cannot be shown.
     chain: Result<Vec<Details>, &'static str>,
@@ -31,7 +31,8 @@ impl Console {
         self.shown(payment_id, key).await?.ok_or_else(missing)
     }
 
-    /// The view of a payment, if there is one of this id. Its first details give the key of its head, or else whoever links to it.
+    /// The view of a payment, if its id exists. Its first details give the key of its head, or else
+    /// the link does.
     pub(crate) async fn shown(&self, id: PaymentId, key: Option<HeadKey>) -> Result<Option<Markup>, Problem> {
         let first = readable(id, self.store.details(id).await)?.flatten();
         let Some(key) = first.as_ref().map(Details::key).or(key) else { return Ok(None) };
@@ -52,7 +53,7 @@ impl Console {
     }
 }
 
-/// What was read, if it can be read. What is damaged or lost hides nothing else.
+/// Returns what was read, if it is readable. Damaged or lost items do not hide the others.
 fn readable<T>(id: PaymentId, read: Result<T, StoreError>) -> Result<Option<T>, Problem> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -158,7 +159,7 @@ fn trail(head: &Head) -> Markup {
     }
 }
 
-/// What the payment was, the first version first.
+/// The versions of the payment, the first one first.
 fn versions(first: &Details, chain: &[Details]) -> Markup {
     let all: Vec<&Details> = std::iter::once(first).chain(chain.iter().rev()).collect();
     let before = std::iter::once(None).chain(all.iter().copied().map(Some));
@@ -182,7 +183,7 @@ fn versions(first: &Details, chain: &[Details]) -> Markup {
     }
 }
 
-/// The client's own data, as it was sent.
+/// The client's own data, as the client sent it.
 fn data(details: &Details) -> Markup {
     let Some(data) = &details.instruction.data else { return html! {} };
     let bytes = i128::try_from(data.as_str().len()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The queues: how much is in each, and some messages of those that nothing receives from.
+//! The queues: the size of each, and some messages of those that nothing receives from.
 
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
@@ -10,7 +10,7 @@ use crate::function::Console;
 use crate::html::{grouped, heading, instant, link, payment_link};
 use crate::operations::{BankQueue, LastMove, OperationError, QueueState, SampledMessage};
 
-/// How much of a message is shown, in characters. A request has up to 8 KB of its client's data.
+/// The characters of a message that are shown. A request has up to 8 KB of its client's data.
 const SHOWN: usize = 2_000;
 
 impl Console {
@@ -64,7 +64,8 @@ impl Console {
     }
 }
 
-/// What a queue holds; none if SQS did not say. The other queues are shown all the same.
+/// The content of a queue; `None` if SQS did not return it. The other queues are shown all the
+/// same.
 fn known(queue: BankQueue, state: Result<QueueState, OperationError>) -> Option<QueueState> {
     state
         .inspect_err(
@@ -112,7 +113,7 @@ pub(crate) fn title(queue: BankQueue) -> &'static str {
     }
 }
 
-/// How messages were, or are, moved back.
+/// The last move of messages.
 pub(crate) fn last_move(last: &LastMove) -> Markup {
     html! {
         (last.status) ": " (grouped(last.moved.into()))
@@ -122,7 +123,7 @@ pub(crate) fn last_move(last: &LastMove) -> Markup {
     }
 }
 
-/// What a message may name.
+/// The ids that a message may name.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Named {

@@ -25,7 +25,7 @@ struct ReportName(String);
 impl FromStr for ReportName {
     type Err = &'static str;
 
-    /// Nothing else in the storage gets a link, such as the journal.
+    /// Other files of the storage, such as the journal, get no link.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_instant = |text: &str| {
             let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
@@ -85,7 +85,8 @@ impl Console {
         let files = self.operations.reports(&format!("reports/{place}"), LISTED).await?;
         let is_cut = files.len() == LISTED;
         let mut reports: Vec<(ReportName, u64)> = files.iter().filter_map(settlements).collect();
-        // Its summary may be missing here, so the next list begins with it.
+        // The summary of the last report may be missing here, so the next list begins with this
+        // report.
         let next = if is_cut { reports.pop() } else { None };
         Ok(html! {
             (heading("Reports"))

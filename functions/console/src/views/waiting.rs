@@ -1,4 +1,4 @@
-//! What is late: payments that are due and not claimed yet, and pending ones whose settlement has not come.
+//! Late payments: those that are due and not claimed yet, and pending ones without a settlement.
 
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 use maud::{Markup, html};
@@ -9,10 +9,10 @@ use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 use crate::function::Console;
 use crate::html::{AMOUNT, head_link, heading, instant, minor};
 
-/// How many shards are read at once.
+/// The most shards that are read at once.
 pub(crate) const SHARDS_AT_ONCE: usize = 32;
 
-/// How many payments of each kind are shown.
+/// The most payments of each kind that are shown.
 const SHOWN: u16 = 20;
 
 /// The payments of a status that have been due for the longest time, across all shards.
@@ -20,17 +20,17 @@ const SHOWN: u16 = 20;
 pub(crate) struct Late {
     /// The earliest due first.
     rows: Vec<DueRow>,
-    /// How many entries of those that were read cannot be read.
+    /// The number of entries that cannot be read.
     unreadable: usize,
     /// Whether there are more.
     more: bool,
-    /// How many shards were not read, because there was no time.
+    /// The number of shards that were not read for lack of time.
     unread: usize,
     now: UtcSecond,
 }
 
 impl Console {
-    /// The view of what waits. It reads each shard of the `due` index twice.
+    /// The view of late payments. It reads each shard of the `due` index twice.
     pub(crate) async fn waiting(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let (scheduled, pending) =
@@ -113,7 +113,7 @@ pub(crate) fn late_table(late: &Late, caption: &str) -> Markup {
     }
 }
 
-/// How long ago an instant was, in the largest unit that fits.
+/// The age of an instant, in the largest unit that fits.
 fn since(at: UtcSecond, now: UtcSecond) -> String {
     let seconds = (now.as_chrono() - at.as_chrono()).num_seconds().max(0);
     match seconds {

@@ -58,7 +58,8 @@ async fn put_three(status: u16, answer: Value) -> (Put, Value) {
     (put, call)
 }
 
-/// Puts three events, and returns the ids of those that are left, why the first is, and the call.
+/// Puts three events, and returns the ids of those that are left, the reason for the first, and the
+/// call.
 async fn put(status: u16, answer: Value) -> (Vec<String>, Option<String>, Value) {
     let (put, call) = put_three(status, answer).await;
     (put.left.into_iter().map(|event| event.id).collect(), put.why.map(|why| why.to_string()), call)
@@ -84,7 +85,7 @@ async fn a_call_that_succeeds_can_leave_events_out() {
     let (left, why, _) = put(200, answer).await;
     assert_eq!(left, ["b"]);
     assert_eq!(why.unwrap(), "the event bus rejects the event b: ThrottlingException: slower");
-    // The count is not believed where the results say otherwise.
+    // If the results contradict the count, the results are right.
     let short = json!({ "FailedEntryCount": 0, "Entries": [{ "EventId": "1" }] });
     let (left, why, _) = put(200, short).await;
     assert_eq!(left, ["b", "c"]);

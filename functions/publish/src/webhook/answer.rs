@@ -1,4 +1,4 @@
-//! What comes of sending a webhook: the receiver's answer, or why there is none.
+//! The outcome of sending a webhook: the receiver's answer, or the reason for its absence.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,8 @@ use payments_model::UtcSecond;
 
 use super::connector::ConnectError;
 
-/// The longest wait that a receiver can ask for: an hour. One that asks for more is sent to again after an hour.
+/// The longest wait that a receiver can ask for: an hour. If it asks for more, the next message is
+/// sent after an hour.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// A receiver's answer, which is its status alone. Its text is neither kept nor shown.
@@ -19,17 +20,18 @@ pub enum Answer {
     Accepted,
     /// 410: the receiver wants no messages any more.
     Gone,
-    /// Anything else, redirects included: the message has to be sent again.
+    /// Anything else, redirects included: the message must be sent again.
     Refused {
         /// The status.
         status: u16,
-        /// How long to wait at least, with a 429 or 503 that says so: up to [`MAX_RETRY_AFTER`].
+        /// The shortest wait, if a 429 or 503 states one: up to [`MAX_RETRY_AFTER`].
         retry_after: Option<Duration>,
     },
 }
 
 impl Answer {
-    /// Returns what a response means to a message that was sent at `now`. Its `Retry-After` may be a date: the wait is counted from then.
+    /// Returns the meaning of a response to a message that was sent at `now`. Its `Retry-After` may
+    /// be a date: the wait is counted from `now`.
     pub(super) fn of(status: StatusCode, headers: &HeaderMap, now: UtcSecond) -> Self {
         match status {
             status if status.is_success() => Self::Accepted,
@@ -54,19 +56,22 @@ fn retry_after(headers: &HeaderMap, now: UtcSecond) -> Option<Duration> {
     Some(wait.min(MAX_RETRY_AFTER))
 }
 
-/// Why there is no answer. Whether the message was received is unknown after [`SendError::Lost`] and [`SendError::TimedOut`].
+/// The reason for a missing answer. Whether the message was received is unknown after
+/// [`SendError::Lost`] and [`SendError::TimedOut`].
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// A URL of the kind that this sender does not send to: a loopback one on a deployed bank, or a public one in `cargo local`.
+    /// This sender does not send to URLs of this kind: a loopback URL on a deployed bank, or a
+    /// public one in `cargo local`.
     #[error("this bank does not send to such URLs")]
     NotPermitted,
     /// There is no secret to sign with. Nothing was sent.
     #[error("there is no secret to sign with")]
     Unsigned,
-    /// The host's name has no address.
+    /// The host's name does not resolve to an address.
     #[error("the host's name cannot be resolved")]
     Dns(#[source] BoxError),
-    /// The host's name has only addresses that are not reached over the internet. Nothing was sent.
+    /// The host's name has only addresses that are not reachable over the internet. Nothing was
+    /// sent.
     #[error("the host's name resolves to no public address")]
     NoGlobalAddress,
     /// No address accepts connections.
@@ -102,7 +107,7 @@ impl SendError {
         }
     }
 
-    /// Returns what an error of the HTTP client means. The connector's errors are in it.
+    /// Returns the meaning of an error of the HTTP client. The connector's errors are inside it.
     pub(super) fn of(error: hyper_util::client::legacy::Error) -> Self {
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
         while let Some(one) = cause {

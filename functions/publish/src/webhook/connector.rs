@@ -19,14 +19,14 @@ use tower_service::Service;
 
 use super::network::{Encryption, Network, Stream};
 
-/// How long a name's resolution and the connection to one of its addresses can take: a lost packet of each is sent again after about a
-/// second, and round trips take up to half a second.
+/// The time limit for a name's resolution and the connection to one of its addresses: a lost packet
+/// of each is sent again after about a second, and round trips take up to half a second.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The most addresses of a name that are tried. Each has its share of the time that is left.
+/// The most addresses of a name that are tried. They share the time that is left.
 const MAX_ADDRESSES: usize = 4;
 
-/// Where a connector connects to.
+/// The hosts that a connector connects to.
 #[derive(Debug, Clone)]
 pub(super) enum Reach {
     /// Global addresses of names, at port 443, encrypted.
@@ -35,7 +35,7 @@ pub(super) enum Reach {
     Loopback,
 }
 
-/// Why there is no connection.
+/// The reason for a missing connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error("the URL is not permitted")]
@@ -52,7 +52,8 @@ pub(super) enum ConnectError {
     Tls(#[source] io::Error),
 }
 
-/// Makes connections. Unlike hyper-util's connector, it resolves and checks whatever a URL names as its host.
+/// Makes connections. Unlike hyper-util's connector, it resolves and checks every host that a URL
+/// names.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     network: Arc<dyn Network>,
@@ -64,8 +65,8 @@ impl Connector {
         Self { network, reach }
     }
 
-    /// Connects to what a URL names. That the URL may be connected to is checked again, whoever made it: HTTP clients parse URLs in
-    /// other ways, and take literals for addresses that need no resolution.
+    /// Connects to the host of a URL. The URL is checked again here, whatever its origin: HTTP
+    /// clients parse URLs in other ways, and take literals for addresses that need no resolution.
     async fn connect(self, uri: Uri) -> Result<TokioIo<Socket>, ConnectError> {
         let stream = match &self.reach {
             Reach::Loopback => {
@@ -82,7 +83,8 @@ impl Connector {
         Ok(TokioIo::new(Socket(stream)))
     }
 
-    /// Resolves a name, and returns what is global of it. IPv4 is first: Lambda has no IPv6 outside of a VPC.
+    /// Resolves a name, and returns its global addresses. IPv4 comes first: Lambda has no IPv6
+    /// outside of a VPC.
     async fn global_addresses(&self, host: &str) -> Result<Vec<SocketAddr>, ConnectError> {
         let mut found = self.network.resolve(host).await.map_err(ConnectError::Dns)?;
         if found.is_empty() {
@@ -116,12 +118,12 @@ impl Connector {
     }
 }
 
-/// Waits for a connection as long as it can take.
+/// Waits for a connection until its time limit.
 async fn in_time<T>(connected: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
     timeout(CONNECT_TIMEOUT, connected).await.map_err(|_| ConnectError::TimedOut)?
 }
 
-/// The address of a URL of this machine; none for other URLs.
+/// The address of a URL of this machine; `None` for other URLs.
 fn loopback_address(uri: &Uri) -> Option<SocketAddr> {
     let is_loopback = uri.scheme() == Some(&Scheme::HTTP) && uri.host() == Some("127.0.0.1");
     Some(SocketAddr::from((Ipv4Addr::LOCALHOST, uri.port_u16().filter(|_| is_loopback)?)))

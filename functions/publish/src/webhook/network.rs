@@ -1,4 +1,4 @@
-//! What connections are made of: the resolution of names, TCP, and encryption.
+//! The parts of a connection: name resolution, TCP, and encryption.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,7 +13,8 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// What a [`Sender`](super::Sender) connects with. Whatever it resolves is checked, and nothing else is connected to.
+/// The network of a [`Sender`](super::Sender). Every resolved address is checked, and no other is
+/// connected to.
 #[async_trait]
 pub trait Network: Debug + Send + Sync {
     /// Returns the addresses of a host's name.
@@ -23,21 +24,22 @@ pub trait Network: Debug + Send + Sync {
     async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn Stream>>;
 }
 
-/// Encrypts connections. `cargo local`, which sends to its own machine alone, is built without any.
+/// Encrypts connections. `cargo local`, which sends to its own machine alone, is built without
+/// encryption.
 #[async_trait]
 pub trait Encryption: Debug + Send + Sync {
-    /// Encrypts a connection to a host, whose certificate has to be of this name.
+    /// Encrypts a connection to a host, whose certificate must have this name.
     async fn encrypt(&self, host: &str, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>>;
 }
 
-/// The machine's own. It reads no variables of proxies.
+/// The machine's network. It reads no proxy variables.
 #[derive(Debug)]
 pub(super) struct Machine;
 
 #[async_trait]
 impl Network for Machine {
     async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
-        // Some port has to be named, and is not used.
+        // The call needs a port, which is not used.
         Ok(lookup_host((host, 443)).await?.map(|found| found.ip()).collect())
     }
 

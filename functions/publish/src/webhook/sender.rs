@@ -19,11 +19,13 @@ use super::answer::{Answer, SendError};
 use super::connector::{Connector, Reach};
 use super::network::{Encryption, Machine, Network};
 
-/// How long a request can take, from the name's resolution to the response's headers. Receivers are told to answer at once, and work
-/// later; 15 seconds also allow one that starts first. The response's body adds at most [`REPLY_TIMEOUT`].
+/// The time limit of a request, from the name's resolution to the response's headers. Receivers are
+/// told to answer at once, and work later; 15 seconds also suffice for one that has to start first.
+/// The response's body adds at most [`REPLY_TIMEOUT`].
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long the response's body is waited for. It is read only so that the connection can be used again.
+/// The time limit of the response's body. The body is read only so that the connection can be used
+/// again.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The bytes of a response's body after which no more is read, and the connection is closed.
@@ -32,15 +34,17 @@ pub const MAX_REPLY_BYTES: usize = 4 * 1024;
 /// The most bytes of a response's head. Frameworks send 1 KB.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// How long a connection is kept for the next request. Servers commonly keep one for 60 seconds or more, some for 5.
+/// Time for which a connection is kept for the next request. Servers commonly keep one for 60
+/// seconds or more, some for 5.
 const KEEP_IDLE: Duration = Duration::from_secs(4);
 
-/// What requests say of their sender.
+/// The name of the sender in its requests.
 const AGENT: &str = concat!("scheduled-payments-webhooks/", env!("CARGO_PKG_VERSION"));
 
 type Client = legacy::Client<Connector, Full<Bytes>>;
 
-/// Sends webhooks. It follows no redirect, and uses no proxy, whatever the environment says.
+/// Sends webhooks. The sender follows no redirect, and uses no proxy, whatever the environment
+/// says.
 ///
 /// Each URL has its own connections, which are kept for some seconds.
 pub struct Sender {
@@ -53,7 +57,7 @@ impl Sender {
     /// Creates a sender that sends over the internet: encrypted, to public hosts alone. The machine's certificates are trusted.
     ///
     /// # Errors
-    /// When these cannot be read.
+    /// The machine's certificates cannot be read.
     #[cfg(feature = "aws")]
     pub fn internet() -> std::io::Result<Self> {
         Ok(Self::internet_over(Arc::new(Machine), Arc::new(super::tls::Tls::of_machine()?)))
@@ -65,7 +69,8 @@ impl Sender {
         Self::loopback_over(Arc::new(Machine))
     }
 
-    /// Like the sender over the internet, with another network and encryption, for tests. Addresses are checked all the same.
+    /// Like [`Sender::internet`], with another network and encryption, for tests. Addresses are
+    /// still checked.
     pub fn internet_over(network: Arc<dyn Network>, encryption: Arc<dyn Encryption>) -> Self {
         Self { network, reach: Reach::Internet(encryption), clients: Mutex::default() }
     }
@@ -75,14 +80,14 @@ impl Sender {
         Self { network, reach: Reach::Loopback, clients: Mutex::default() }
     }
 
-    /// Returns the same sender without any connection. Each run should have its own: connections that were open while Lambda froze
-    /// the sandbox may be dead.
+    /// Returns the same sender without any connection. Each run should have its own: connections
+    /// that were open while Lambda froze the sandbox may be dead.
     #[must_use]
     pub fn anew(&self) -> Self {
         Self { network: Arc::clone(&self.network), reach: self.reach.clone(), clients: Mutex::default() }
     }
 
-    /// Sends a message, signed with each of the secrets. Two sign while a rotation lasts.
+    /// Sends a message, signed with each of the secrets. During a rotation there are two.
     ///
     /// The same body is sent again under the same id, and another `at`.
     ///
@@ -108,7 +113,7 @@ impl Sender {
                 }
             }
         };
-        // The status is known, so what is wrong with the body changes nothing.
+        // The status is known, so a fault of the body changes nothing.
         let _ = timeout(REPLY_TIMEOUT, read).await;
         Ok(Answer::of(parts.status, &parts.headers, at))
     }

@@ -18,7 +18,7 @@ impl Tls {
     /// Trusts the machine's certificates.
     ///
     /// # Errors
-    /// When these cannot be read.
+    /// The machine's certificates cannot be read.
     pub(super) fn of_machine() -> io::Result<Self> {
         Ok(Self::new(config()?.with_native_roots()?.with_no_client_auth()))
     }

@@ -1,4 +1,4 @@
-//! Tests of the fold: every transition, and where commits end.
+//! Tests of the fold: every transition, and the ends of commits.
 
 use payments_model::{Currency, DayCounts, MAX_AMOUNT_MINOR, Money, Status};
 use proptest::prelude::*;

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1, value_parser = whole(0..=u64::MAX / 2))]
     seed: u64,
 
-    /// How many seeds are played.
+    /// Number of seeds.
     #[arg(long, default_value_t = 1, value_parser = whole(1..=1_000_000))]
     seeds: u64,
 
@@ -33,16 +33,15 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["healthy", "weakness"])]
     pub(crate) every_kind: bool,
 
-    /// How many days have payments. What was begun comes to its end after them.
+    /// Days with payments. Their payments end in the days after.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) days: u32,
 
-    /// How many payments a day has, at most 1,000.
-    /// Clients ask for more when they correct one.
+    /// Payments a day, at most 1,000. Clients ask for more when they correct one.
     #[arg(long, default_value_t = 60, value_parser = whole(1..=1_000))]
     payments: u64,
 
-    /// How many months are played at once. The default is one for each core.
+    /// Number of months at once. The default is one for each core.
     #[arg(long, value_name = "N", value_parser = whole(1..=256))]
     threads: Option<u64>,
 

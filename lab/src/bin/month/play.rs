@@ -26,7 +26,7 @@ pub(crate) fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
     Ok(months)
 }
 
-/// Returns the kinds of faults and amendments that happened in none of many months.
+/// Returns the kinds of faults and amendments that never happened in these months.
 pub(crate) fn missing(arguments: &Arguments, months: &[Month]) -> Vec<String> {
     if !arguments.every_kind {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What `cargo month` prints of a month.
+//! The output of `cargo month` about a month.
 
 use std::io::{self, Write};
 

@@ -98,7 +98,7 @@ async fn without_the_setting_a_response_is_not_read() {
 async fn batches_are_filled_by_receives_of_ten() {
     let bodies: Vec<String> = (0..37).map(|n| n.to_string()).collect();
     let (queue, _) = queue(&bodies.iter().map(String::as_str).collect::<Vec<_>>());
-    let settings = QueueMappingSettings { batch_size: 25, report_batch_item_failures: true };
+    let settings = QueueMappingSettings { batch_size: 25, report_batch_item_failures: true, ..Default::default() };
     let mapping = QueueMapping::new(settings, queue);
     let function = async |_| Ok(Value::Null);
     assert_eq!(mapping.step(at(0), function).await, delivered(25, 25, None));

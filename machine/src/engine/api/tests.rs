@@ -27,7 +27,8 @@ async fn exchange(url: &str, (method, path, headers, body): &Request) -> (String
     (head.to_owned(), body.to_owned())
 }
 
-/// What clients read of an answer: the status, the content type and the body, whose members have no order.
+/// The parts of an answer that clients read: the status, the content type and the body, whose
+/// members have no order.
 fn read(head: &str, body: &str) -> (String, Option<String>, Value) {
     let content_type = head.lines().find_map(|line| line.strip_prefix("content-type: "));
     let body = serde_json::from_str(body).unwrap_or_else(|_| body.into());
@@ -120,7 +121,7 @@ async fn clients_read_what_the_engines_own_server_says() {
     api.stop().await.unwrap();
 }
 
-/// It says when this server is needed no longer.
+/// The engine's own server can replace this one once this test fails.
 #[tokio::test]
 async fn the_engines_own_server_lets_in_every_site() {
     let (api, own) = both().await;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::engine::Direct;
 use crate::layers::attributes::{Key, key_of};
 
-/// How many records are read at once.
+/// The number of records that are read at once.
 const PAGE: usize = 1_000;
 
 /// Takes each record in its turn.
@@ -20,7 +20,7 @@ type Deal = dyn Fn(Record) -> Result<()> + Send + Sync;
 /// One change of an item in the hot table.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// When.
+    /// The time of the change.
     pub at: DateTime<Utc>,
     /// The item's key.
     pub key: Key,

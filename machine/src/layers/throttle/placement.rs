@@ -1,4 +1,4 @@
-//! Where DynamoDB puts partition keys: a seeded hash over the partitions of a table or index, and how partitions split.
+//! DynamoDB's placement of partition keys: a seeded hash over the partitions of a table or index, and their splits.
 //!
 //! DynamoDB documents that a hash of the partition key chooses the partition, not which hash. So one seed is one possible
 //! placement, and a result counts only over many.
@@ -24,9 +24,9 @@ pub fn position(seed: u64, place: &str, key: &str) -> u32 {
 /// The partitions of a table or index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partitions {
-    /// Where each range ends, in order.
+    /// The end of each range, in order.
     ends: Vec<u32>,
-    /// For how many seconds each was throttled, less those in which it was not.
+    /// The seconds in which each partition was throttled, less those in which it was not.
     throttled: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Which partition keys a call to DynamoDB touches, in tables and in their indexes.
+//! The partition keys that a call to DynamoDB touches, in tables and in their indexes.
 
 use std::collections::BTreeMap;
 

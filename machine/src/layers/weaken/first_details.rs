@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::engine::Direct;
 use crate::layers::attributes::{number, text};
 
-/// Lets the requests of a batch say what the payments' first details say, but for their data.
+/// Puts the payments' first details into the requests of a batch, but for their data.
 pub(super) fn send(engine: &Direct, input: &mut Value) {
     for entry in input["Entries"].as_array_mut().into_iter().flatten() {
         let body = entry["MessageBody"].as_str().unwrap_or_default();

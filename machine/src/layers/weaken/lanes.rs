@@ -12,7 +12,7 @@ use super::take_out::{counting, is_of_log};
 use crate::engine::Direct;
 use crate::layers::attributes::{number, text};
 
-/// How far the second lane is behind the first.
+/// The delay of the second lane after the first.
 const BEHIND: Duration = Duration::from_secs(15 * 60);
 
 /// Takes the segment out of a transaction of counters, if its stream shard has the second lane.

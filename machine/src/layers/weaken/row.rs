@@ -22,9 +22,9 @@ pub(super) const fn answer(functions: &'static [&'static str], answer: fn(&str, 
     Row { functions, answer, ..NOTHING }
 }
 
-/// What a weakness changes of calls.
+/// Changes of calls by a weakness.
 pub(super) struct Row {
-    /// The functions that it is about; none if it is about all.
+    /// The functions with the weakness; none for all functions.
     pub(super) functions: &'static [&'static str],
     /// Changes an input.
     pub(super) input: fn(&mut Seen<'_>),
@@ -43,7 +43,7 @@ pub(super) struct Seen<'c> {
     pub(super) input: &'c mut Value,
     pub(super) now: DateTime<Utc>,
     pub(super) engine: &'c Direct,
-    /// What was taken out of it, to be appended later.
+    /// The part that was taken out of the call, to be appended later.
     pub(super) held: Option<Value>,
 }
 

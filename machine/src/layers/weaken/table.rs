@@ -1,6 +1,7 @@
-//! The weaknesses, a row each: something that the functions get wrong.
+//! The weaknesses, a row each: an error that the functions make.
 //!
-//! Each is made outside of the functions: in their calls or in the answers to them here, or in what they are told.
+//! Each is made outside of the functions: here in their calls and in the answers to them, or
+//! elsewhere in their settings.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::ValueEnum;
@@ -16,7 +17,7 @@ use crate::layers::attributes::{is_of_head, text};
 /// A time that has passed, in seconds since 1970, and not so long ago that DynamoDB would ignore it.
 const LONG_AGO: &str = "1735689600";
 
-/// How the names of attributes of a later version begin, which a copy must bring.
+/// The start of the names of attributes of a later version, which a copy must have.
 const LATER: &str = "later";
 
 /// A weakness.
@@ -39,7 +40,7 @@ pub enum Weakness {
     SettledAnew,
     /// `recount` counts a settlement that only the long-term table knows yet.
     CountedInBetween,
-    /// The report lets heads expire at once.
+    /// The report makes heads expire at once.
     EarlyExpiry,
     /// Reads lose their consistency.
     Inconsistent,
@@ -109,12 +110,12 @@ impl Weakness {
         Self::value_variants()
     }
 
-    /// Its name on the command line.
+    /// The weakness's name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// How far the clock of a function is ahead.
+    /// The time by which the clock of a function is ahead.
     pub fn ahead(self, function: &str) -> TimeDelta {
         let is_early = self == Self::EarlySweep && function == "daily-due-sweeper";
         if is_early { TimeDelta::hours(1) } else { TimeDelta::zero() }
@@ -126,7 +127,7 @@ impl Weakness {
     }
 }
 
-/// The rows of the weaknesses of calls. The others are in what the functions are told, and in what surrounds them.
+/// The rows of the weaknesses of calls. The others are in the functions' settings and surroundings.
 static TABLE: &[(Weakness, Row)] = &[
     (Weakness::Unconditional, input(&[], |seen| seen.on_head_update(remove_condition))),
     (Weakness::UnconditionalCancel, input(&["ingest"], trust)),
@@ -197,7 +198,7 @@ static TABLE: &[(Weakness, Row)] = &[
         Weakness::CountedInBetween,
         input(&["recount"], |seen| {
             if seen.input["ProjectionExpression"] == "pk, sk, due" {
-                // What it would leave out is not found.
+                // The query that excludes such settlements finds nothing.
                 nowhere(&mut seen.input["ExpressionAttributeValues"]);
             }
         }),
@@ -313,7 +314,7 @@ static TABLE: &[(Weakness, Row)] = &[
     ),
 ];
 
-/// Trusts what it has read, which may be a moment old.
+/// Trusts an earlier read, which may be a moment old.
 fn trust(seen: &mut Seen<'_>) {
     remove_consistency(seen.input);
     seen.on_head_update(remove_condition);

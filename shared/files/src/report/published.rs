@@ -18,8 +18,8 @@ const MAX_TEXT_BYTES: u64 = 1_000_000 * 1_024;
 /// A published report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedReport {
-    /// Its run, as it is once it is finished. Where its attempt was written, and when it was committed, a report does not say: they are
-    /// its own place, and its last settlement.
+    /// Its run, as it is once it is finished. A report does not say where its attempt was written,
+    /// nor when it was committed: its own place and its last settlement stand for these.
     pub run: ReportRun,
     /// Its payments.
     pub rows: Vec<ReportedRow>,
@@ -42,7 +42,7 @@ impl PublishedReport {
     /// Reads a report that was published as `name`, and its summary.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the report.
     pub fn decode(name: &str, report: &[u8], summary: &[u8]) -> Result<Self, &'static str> {
         let number = Self::number_of(name).ok_or("has a name that names no run")?;
         let mut text = Vec::new();

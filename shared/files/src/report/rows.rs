@@ -21,7 +21,8 @@ pub const COLUMNS: [&str; 13] = [
     "reference",
 ];
 
-/// The columns that are read back: what leads to a payment's head, its key in `unreported`, and its date.
+/// The columns that are read back: those that locate a payment's head, its key in `unreported`, and
+/// its date.
 const PAYMENT_ID: usize = 0;
 const ACCOUNT_ID: usize = 1;
 const DUE_AT: usize = 5;
@@ -42,7 +43,7 @@ const FIELDS: usize = COLUMNS.len() + 1;
 pub struct SettledHead {
     /// Its head.
     pub head: Head,
-    /// When it was settled.
+    /// The time of its settlement.
     pub settled_at: UtcSecond,
 }
 
@@ -77,7 +78,7 @@ impl SettledHead {
 /// Writes settlements as CSV, optionally with the header.
 ///
 /// # Errors
-/// None that is known: memory takes all bytes.
+/// No error is known: memory takes all bytes.
 pub fn csv_of(settlements: &[SettledHead], with_header: bool) -> std::io::Result<Vec<u8>> {
     let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     if with_header {
@@ -89,12 +90,13 @@ pub fn csv_of(settlements: &[SettledHead], with_header: bool) -> std::io::Result
     csv.into_inner().map_err(csv::IntoInnerError::into_error)
 }
 
-/// What a row says of its payment: what leads to its head, its key in `unreported`, and its date.
+/// The columns of a row that are read back: those that locate its payment's head, its key in
+/// `unreported`, and its date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportedRow {
-    /// The payment, and when it is due.
+    /// The payment and its due time.
     pub payment: DuePayment,
-    /// When it was settled, and which payment it is.
+    /// The time of its settlement, and its id.
     pub unreported: UnreportedSort,
     /// Its due date.
     pub due_date: BusinessDate,
@@ -133,7 +135,7 @@ impl RowReader {
     /// Reads the next row and removes it from `input`. Returns `None` if the piece ends before the row does.
     ///
     /// # Errors
-    /// What is wrong with the row.
+    /// The fault of the row.
     pub fn read(&mut self, input: &mut &[u8]) -> Result<Option<ReportedRow>, &'static str> {
         // To `csv_core`, an empty input is the end of the file.
         while !input.is_empty() {
@@ -169,7 +171,7 @@ impl RowReader {
         let parse = || {
             let () = (self.fields == COLUMNS.len()).then_some(())?;
             let payment = DuePayment {
-                // As it is stored, for ever: what is valid today was not always asked for.
+                // As it was stored: not every rule of today applied then.
                 account: self.field(ACCOUNT_ID)?.parse().ok()?,
                 payment_id: self.field(PAYMENT_ID)?.parse().ok()?,
                 due_at: self.field(DUE_AT)?.parse().ok()?,

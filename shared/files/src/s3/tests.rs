@@ -88,7 +88,8 @@ fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
 const THERE_ALREADY: Answer = ("412 Precondition Failed", "", "<Error><Code>PreconditionFailed</Code></Error>");
 const UNAVAILABLE: Answer = ("503 Slow Down", "", "<Error><Code>SlowDown</Code></Error>");
 
-/// What is final is one conditional put, and never an upload in parts, which S3 would complete over a file that is there.
+/// A final file is one conditional put, and never an upload in parts, which S3 would complete over
+/// an existing file.
 #[tokio::test]
 async fn what_is_final_never_overwrites_and_takes_one_request() {
     let put = ("200 OK", "etag: \"v1\"\r\n", "");
@@ -129,7 +130,7 @@ async fn requests_are_signed_and_files_are_read_by_range_and_version() {
 
 #[tokio::test]
 async fn an_address_names_the_file_and_is_signed_for_a_minute() {
-    // Nobody is asked, so nobody need be there.
+    // No call is made, so no server is needed.
     let files = crate::LinkedFiles::of_bucket(whole_bucket("http://127.0.0.1:9"), Path::from("billing"));
     let path = "reports/2026-11-20T010203Z--2026-11-20T020203Z-run-000042.csv.gz";
     let link = files.link(path, Duration::from_secs(60)).await.unwrap().unwrap();

@@ -14,14 +14,15 @@ pub struct CalendarFileError {
     pub calendar: &'static str,
     /// The line, from 1 on.
     pub line: usize,
-    /// What is wrong, and what to do.
+    /// The fault, and its remedy.
     pub why: String,
 }
 
 /// The fields of the header, in their order.
 const HEADER: [&str; 9] = ["calendar", "name", "zone", "source", "licence", "made", "first", "published", "covered"];
 
-/// How much of a file's digest a version has: 32 bits tell the few versions of a calendar of one day apart.
+/// The bytes of a file's digest that a version has: 32 bits distinguish the few versions of a
+/// calendar made on one day.
 const DIGEST_BYTES: usize = 4;
 
 /// Parses a calendar's file.
@@ -33,7 +34,7 @@ pub(super) fn parse(id: &'static str, text: &'static str) -> Result<Calendar, Ca
         value.filter(|value| !value.is_empty()).ok_or_else(|| fault(index, format!("write \"{}: …\"", HEADER[index])))
     };
     let date = |index: usize, text: &str| {
-        text.parse::<BusinessDate>().map_err(|error| fault(index, format!("{text:?} is no date: {error}")))
+        text.parse::<BusinessDate>().map_err(|error| fault(index, format!("{text:?} is not a date: {error}")))
     };
     let own = header(0)?;
     if own != id {
@@ -106,7 +107,7 @@ mod tests {
             (
                 "2026-11-24",
                 "today",
-                "6: \"today\" is no date: expected an existing date as YYYY-MM-DD, such as 2026-12-01",
+                "6: \"today\" is not a date: expected an existing date as YYYY-MM-DD, such as 2026-12-01",
             ),
             ("2026-06-30", "2027-06-30", "9: the dates \"first\", \"published\" and \"covered\" are not in this order"),
             ("\n\n", "\n", "10: the header ends with an empty line"),

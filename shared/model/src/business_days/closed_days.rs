@@ -1,4 +1,4 @@
-//! A calendar: on which dates a payment rail is closed.
+//! A calendar: the dates on which a payment rail is closed.
 
 use chrono::{Datelike, Weekday};
 
@@ -38,7 +38,7 @@ pub struct Calendar {
 pub struct ClosedDate {
     /// The date.
     pub date: BusinessDate,
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
 }
 
@@ -49,13 +49,14 @@ impl Calendar {
         self.id
     }
 
-    /// The version of its data: when its file was made, and the first digits of the file's SHA-256, because a file can be changed by hand.
+    /// The version of its data: the date at which its file was made, and the first digits of the
+    /// file's SHA-256, because a file can be changed by hand.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// What it is the calendar of.
+    /// The name of its payment rail.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -67,13 +68,13 @@ impl Calendar {
         self.zone
     }
 
-    /// Where its dates come from.
+    /// The source of its dates.
     #[must_use]
     pub fn source(&self) -> &'static str {
         self.source
     }
 
-    /// Its first and its last date. It says nothing about others.
+    /// Its first and its last date. Other dates are unknown.
     #[must_use]
     pub fn covers(&self) -> std::ops::RangeInclusive<BusinessDate> {
         self.first..=self.covered
@@ -91,7 +92,7 @@ impl Calendar {
         &self.closed
     }
 
-    /// Why a date that it covers is closed; `None` if it is open.
+    /// The reason why a covered date is closed; `None` if it is open.
     #[must_use]
     pub fn closed_for(&self, date: BusinessDate) -> Option<MoveReason> {
         if is_weekend(date) {

@@ -13,10 +13,10 @@ static CALENDARS: LazyLock<Result<[Calendar; 3], CalendarFileError>> = LazyLock:
     ])
 });
 
-/// Returns every calendar that there is, by their ids.
+/// Returns every compiled calendar, by their ids.
 ///
 /// # Errors
-/// If one of their files is invalid.
+/// An error if one of their files is invalid.
 pub fn calendars() -> Result<&'static [Calendar], CalendarFileError> {
     CALENDARS.as_ref().map(<[Calendar; 3]>::as_slice).map_err(Clone::clone)
 }

@@ -1,4 +1,4 @@
-//! Cut-offs: when a calendar takes no more payments of a date.
+//! Cut-offs: the times from which a calendar takes no more payments of a date.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,7 +42,7 @@ impl fmt::Display for CutOff {
     }
 }
 
-/// Why a text is no cut-off.
+/// A text that is not a cut-off.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the cut-off {0:?} is not a time as hh:mm, from {start} to {end}", start = CUT_OFF_HOURS.start(), end = CUT_OFF_HOURS.end())]
 pub struct CutOffError(String);

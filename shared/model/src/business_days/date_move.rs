@@ -1,18 +1,19 @@
-//! Moves of due dates: why, and which version of which calendar said so.
+//! Moves of due dates: the reason, and the version of the calendar that decided.
 
 use crate::business_days::closed_days::Calendar;
 use crate::business_days::rule::MoveReason;
 
-/// Why a payment is not due when its client asked for it.
+/// The reason why a payment is not due when its client asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DateMove {
-    /// Why.
+    /// The reason.
     pub reason: MoveReason,
-    /// By which calendar; `None` if a restore built the details anew, from events that do not say it.
+    /// The calendar; `None` if a restore built the details anew, from events that do not name it.
     pub calendar: Option<CalendarVersion>,
 }
 
-/// A calendar as it was once. Calendars change and are removed, and payments are explained for years, so it need not be known any more.
+/// A calendar as it once was. Calendars change and are removed, and payments are explained for
+/// years, so it may be unknown today.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarVersion {
     id: String,

@@ -1,4 +1,4 @@
-//! When a payment falls due: as asked, or moved by its rule, its calendar and its cut-off.
+//! The due time of a payment: as asked, or moved by its rule, its calendar and its cut-off.
 
 use crate::business_days::date_move::{CalendarVersion, DateMove};
 use crate::business_days::rule::{DateRule, MoveReason};
@@ -8,25 +8,25 @@ use crate::calendar::scheduled_for::ScheduledFor;
 use crate::calendar::zone::BusinessZone;
 use crate::currency::Currency;
 
-/// When a payment falls due.
+/// The due time of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
     /// The instant.
     pub at: UtcSecond,
     /// The business date.
     pub date: BusinessDate,
-    /// Why that is not when the client asked for it.
+    /// The reason why it differs from the client's request.
     pub moved: Option<DateMove>,
 }
 
-/// Why a payment's date is rejected.
+/// The reason why a payment's date is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DateRefusal {
     /// The date is closed or its cut-off has passed, and the rule is [`DateRule::Refuse`].
     Closed {
         /// The date.
         date: BusinessDate,
-        /// Why.
+        /// The reason.
         reason: MoveReason,
         /// The next open date.
         next: BusinessDate,
@@ -42,7 +42,7 @@ pub enum DateRefusal {
     },
 }
 
-/// Why a payment of a closed date stays due on it.
+/// The reason why a payment of a closed date stays due on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stays {
     /// Its rule is [`DateRule::None`].
@@ -54,7 +54,7 @@ pub enum Stays {
 }
 
 impl Due {
-    /// When a payment falls due if nothing moves it.
+    /// The due time of a payment that nothing moves.
     #[must_use]
     pub fn as_asked(scheduled_for: ScheduledFor, zone: BusinessZone) -> Self {
         let (at, date) = scheduled_for.due(zone);
@@ -63,7 +63,8 @@ impl Due {
 }
 
 impl BusinessDays {
-    /// Returns when a new payment falls due that is asked for today or later, with the rule of its request or the bank's.
+    /// Returns the due time of a new payment that is asked for today or later, by the rule of its
+    /// request or else the bank's.
     ///
     /// # Errors
     /// [`DateRefusal`], unless the rule is [`DateRule::None`] or the currency has no calendar.
@@ -82,9 +83,11 @@ impl BusinessDays {
         }
     }
 
-    /// Returns when a scheduled payment falls due by the calendar as it is now, if the date on which it is `due` is closed. `None` if
-    /// that is open or its currency has no calendar. With a date that has passed, the date on which it is due counts as asked for. If that
-    /// has passed, too, because nothing was swept, the payment is due today if today is open and takes payments, like a new one for today.
+    /// Returns the due time of a scheduled payment by the calendar as it is now, if the date on
+    /// which it is `due` is closed. `None` if that date is open or its currency has no calendar. If
+    /// the date that the client asked for has passed, the date on which the payment is due counts
+    /// instead. If that has passed, too, because nothing was swept, the payment is due today if
+    /// today is open and takes payments, like a new one for today.
     ///
     /// # Errors
     /// [`Stays`] if it stays due on the closed date.
@@ -106,7 +109,7 @@ impl BusinessDays {
         let has_passed = Due::as_asked(scheduled_for, self.zone()).date < self.date_of(now);
         let asked = if has_passed { ScheduledFor::Date(due.date) } else { scheduled_for };
         let again = self.due(asked, currency, rule, now).map_err(|_| Stays::Uncovered)?;
-        // The reason of the first move stays, and the calendar of this one says when the payment is due now.
+        // The reason of the first move stays, and this move's calendar decides the due time.
         let reason = due.moved.filter(|_| has_passed).map(|moved| moved.reason);
         let moved = again.moved.map(|moved| DateMove { reason: reason.unwrap_or(moved.reason), ..moved });
         Ok(Some(Due { moved, ..again }))
@@ -123,7 +126,7 @@ impl BusinessDays {
         let moved = |reason| Some(DateMove { reason, calendar: Some(CalendarVersion::current(calendar)) });
         let chosen = match (closed, rule) {
             (None, _) => Some(asked.clone()),
-            // What moves to today is due now: the first instant of the day has passed.
+            // A payment that moves to today is due now: the first instant of the day has passed.
             (Some(reason), DateRule::Preceding) => {
                 calendar.open_until(asked.date).filter(|date| *date >= today).map(|date| {
                     let at = self.zone().start_of(date).max(now);
@@ -144,14 +147,16 @@ impl BusinessDays {
         Ok(Due { at: self.zone().start_of(next), date: next, moved: moved(reason) })
     }
 
-    /// The first open date after `date` that has not passed, and whose last call has not, if the calendar covers one.
+    /// The first open date after `date` that has not passed, and whose last call has not passed, if
+    /// the calendar covers one.
     fn open_after(&self, rail: &Rail, date: BusinessDate, now: UtcSecond) -> Option<BusinessDate> {
         let next = rail.calendar.open_from(date.plus_days(1).max(self.zone().date_of(now)))?;
         if self.is_in_time(rail, next, now) { Some(next) } else { rail.calendar.open_from(next.plus_days(1)) }
     }
 
-    /// Whether a payment that is due on a date would still be accepted for it: the date is open, and its last call has not passed. So it is
-    /// if the rule is [`DateRule::None`], or the currency has no calendar.
+    /// Whether a payment that is due on a date would still be accepted for it: the date is open,
+    /// and its last call has not passed. The answer is also yes if the rule is [`DateRule::None`],
+    /// or the currency has no calendar.
     #[must_use]
     pub fn takes(
         &self,
@@ -164,7 +169,7 @@ impl BusinessDays {
         rail.is_none_or(|rail| is_open(rail) && self.is_in_time(rail, date, at.max(now)))
     }
 
-    /// Whether what is sent at `at` makes the cut-off of a date.
+    /// Whether a payment that is sent at `at` makes the cut-off of a date.
     fn is_in_time(&self, rail: &Rail, date: BusinessDate, at: UtcSecond) -> bool {
         self.last_call(rail, date).is_none_or(|last| at <= last)
     }
@@ -175,7 +180,7 @@ impl BusinessDays {
         Some(rail.calendar.instant(date, rail.cut_off?).saturating_add(-self.lead()))
     }
 
-    /// The last call that comes next, if the calendar has a cut-off and covers the date.
+    /// The next last call, if the calendar has a cut-off and covers the date.
     #[must_use]
     pub fn next_last_call(&self, rail: &Rail, now: UtcSecond) -> Option<UtcSecond> {
         let mut date = rail.calendar.open_from(self.zone().date_of(now))?;

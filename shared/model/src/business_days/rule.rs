@@ -1,9 +1,9 @@
-//! Rules for payments whose date is closed, and why a payment was moved.
+//! Rules for payments whose date is closed, and reasons why a payment was moved.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What happens to a payment whose date is closed, or whose cut-off has passed.
+/// The rule for a payment whose date is closed, or whose cut-off has passed.
 ///
 /// ```
 /// # use payments_model::*;
@@ -23,13 +23,14 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DateRule {
-    /// Nothing: it is due on that date.
+    /// The payment is due on that date all the same.
     None,
-    /// It moves to the next open date.
+    /// The payment moves to the next open date.
     Following,
-    /// It moves to the last open date before, or to the next one if that date or its cut-off has passed.
+    /// The payment moves to the last open date before, or to the next one if that date or its
+    /// cut-off has passed.
     Preceding,
-    /// It is rejected.
+    /// The payment is rejected.
     Refuse,
 }
 
@@ -68,7 +69,7 @@ impl fmt::Display for DateRule {
     }
 }
 
-/// Why a payment is not due when its client asked for it.
+/// The reason why a payment is not due when its client asked for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MoveReason {
     /// The date is a Saturday or a Sunday.

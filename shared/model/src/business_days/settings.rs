@@ -1,4 +1,4 @@
-//! A bank's settings: which calendar a currency has, when its cut-off is, and the rule without one in the request.
+//! A bank's settings: the calendars of currencies, their cut-offs, and the rule for requests without one.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -19,14 +19,14 @@ use crate::currency::CurrencyError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurrencyCalendars(BTreeMap<Currency, &'static Calendar>);
 
-/// Why a text is not calendars of currencies, or not cut-offs.
+/// The reason why a text is not calendars of currencies, or not cut-offs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BusinessDaysError {
     /// An entry is not `left=right`.
     #[error("{0:?} is not of the form {1}; separate entries with commas")]
     Form(String, &'static str),
     /// The currency of an entry.
-    #[error("{0:?} is no currency: {1}")]
+    #[error("{0:?} is not a currency: {1}")]
     Currency(String, CurrencyError),
     /// The calendar of an entry.
     #[error("there is no calendar {0:?}; the calendars are {1}")]
@@ -84,7 +84,8 @@ impl FromStr for CurrencyCalendars {
 }
 
 impl CurrencyCalendars {
-    /// For how many days after `today` the calendar that ends first covers dates; `None` without calendars.
+    /// The number of days after `today` for which the calendar that ends first covers dates; `None`
+    /// without calendars.
     #[must_use]
     pub fn days_covered(&self, today: BusinessDate) -> Option<i64> {
         self.0.values().map(|calendar| calendar.covers().end().days_since(today)).min()
@@ -110,12 +111,12 @@ impl FromStr for CutOffs {
     }
 }
 
-/// How a currency's payments leave the bank.
+/// The rail on which a currency's payments leave the bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rail {
-    /// When it is open.
+    /// Its open and closed dates.
     pub calendar: &'static Calendar,
-    /// Until when it takes payments of a date.
+    /// The time until which it takes payments of a date.
     pub cut_off: Option<CutOff>,
 }
 
@@ -129,11 +130,12 @@ pub struct BusinessDays {
 }
 
 impl BusinessDays {
-    /// Joins a bank's settings. The lead time is how long before a cut-off a payment has to be due and created. A cut-off of a calendar
-    /// that no currency has applies to nothing: emptying the calendars alone switches all off.
+    /// Joins a bank's settings. The lead time is the time before a cut-off at which a payment must
+    /// be due and created. A cut-off of a calendar that no currency has applies to nothing:
+    /// emptying the calendars alone switches all off.
     ///
     /// # Errors
-    /// For a cut-off that no payment can meet.
+    /// An error for a cut-off that no payment can meet.
     pub fn new(
         zone: BusinessZone,
         CurrencyCalendars(calendars): CurrencyCalendars,
@@ -178,7 +180,7 @@ impl BusinessDays {
         self.lead
     }
 
-    /// How payments of a currency leave, if it has a calendar.
+    /// The rail of a currency, if it has a calendar.
     #[must_use]
     pub fn rail(&self, currency: Currency) -> Option<&Rail> {
         self.rails.get(&currency)

@@ -22,7 +22,7 @@ fn eur() -> Currency {
     "EUR".parse().unwrap()
 }
 
-/// What the last three columns of a row say.
+/// The content of the last three columns of a row.
 fn outcome(due: Result<Due, DateRefusal>) -> [String; 3] {
     let none = || "–".to_owned();
     match due {
@@ -79,7 +79,7 @@ fn calendars_equal_the_published_lists() {
         let closed = calendar.closed().iter().map(|closed| closed.date).filter(|date| (from..=to).contains(date));
         assert_eq!(closed.collect::<BTreeSet<_>>(), want, "{}", calendar.id());
         assert!(calendar.covers().contains(&from) && calendar.covers().contains(&to), "{}", calendar.id());
-        // What is called published was compared, as far as it is no rule.
+        // The dates that a calendar calls published are those compared here, unless it is a rule.
         let until = calendar.projected_from().map(|date| date.minus_days(1));
         assert!(until.is_none_or(|until| until == to), "{}: {until:?}", calendar.id());
     }
@@ -103,7 +103,7 @@ fn settings_name_what_is_wrong() {
         ("EUR=T2,", "\"\" is not of the form currency=calendar, such as EUR=T2; separate entries with commas"),
         ("EUR=T3", "there is no calendar \"T3\"; the calendars are FED, GB, T2"),
         ("EUR=T2,EUR=GB", "EUR has two entries; leave one"),
-        ("eur=T2", "\"eur\" is no currency: a currency is a three-letter code of ISO 4217 in capitals, such as GBP"),
+        ("eur=T2", "\"eur\" is not a currency: a currency is a three-letter code of ISO 4217 in capitals, such as GBP"),
     ] {
         assert_eq!(calendars(text).expect_err(text), want);
     }
@@ -125,7 +125,7 @@ fn settings_name_what_is_wrong() {
     assert_eq!(joined("Pacific/Honolulu", "EUR=T2", "T2=10:59", 0).expect_err("early"), before);
     assert!(joined("Pacific/Honolulu", "EUR=T2", "T2=12:00", 0).is_ok());
     assert_eq!(joined("Europe/Berlin", "EUR=T2", "T2=04:00", 241).expect_err("lead"), before);
-    // A cut-off that applies to nothing.
+    // A cut-off of a calendar that no currency has.
     assert!(joined("Europe/London", "EUR=T2", "GB=16:00", 0).is_ok());
 }
 
@@ -154,7 +154,8 @@ fn the_days_covered_are_those_of_the_calendar_that_ends_first() {
     assert_eq!((days("EUR=T2,GBP=GB"), CurrencyCalendars::default().days_covered(BusinessDate::MIN)), (Some(30), None));
 }
 
-/// A payment's rule, what was asked for, when it is due and why, when it is judged again, and what comes of it.
+/// A payment's rule, the requested date, its due time and reason, the time at which it is judged
+/// again, and the outcome.
 type Again = (&'static str, &'static str, (&'static str, Option<MoveReason>), &'static str, &'static str);
 
 #[test]
@@ -171,10 +172,12 @@ fn a_payment_of_a_date_that_was_closed_is_due_again_by_its_rule() {
         // The day before has passed, or is today.
         ("preceding", "2026-12-28", ("2026-12-28", None), "2026-12-28T10:00:00Z", "2026-12-29T00:00:00Z holiday"),
         ("preceding", "2026-12-28", ("2026-12-28", None), "2026-12-24T10:00:00Z", "2026-12-24T10:00:00Z holiday"),
-        // It had moved to the holiday from a date that has not passed, and from one that has.
+        // The payment had moved to the holiday from a date that has not passed, and from one that
+        // has.
         ("following", "2026-12-26", ("2026-12-28", weekend), "2026-12-20T10:00:00Z", "2026-12-29T00:00:00Z weekend"),
         ("following", "2026-12-26", ("2026-12-28", weekend), "2026-12-27T10:00:00Z", "2026-12-29T00:00:00Z weekend"),
-        // The cut-off that had moved it is no more. It must not be due in the past.
+        // The cut-off that had moved the payment no longer applies. The payment must not be due in
+        // the past.
         ("following", "2026-12-24", ("2026-12-28", cut_off), "2026-12-26T10:00:00Z", "2026-12-29T00:00:00Z cut-off"),
         // Nothing was swept on the holiday. Today is open, or the next open date is.
         ("following", "2026-12-28", ("2026-12-28", None), "2026-12-29T00:05:00Z", "2026-12-29T00:00:00Z holiday"),
@@ -243,7 +246,7 @@ fn instants() -> impl Strategy<Value = UtcSecond> {
         .prop_map(|second| UtcSecond::of(chrono::DateTime::from_timestamp(second, 0).unwrap()).unwrap())
 }
 
-/// What is asked for, this many seconds after now: the date, or the instant.
+/// The request, this many seconds after now: for the date, or the instant.
 fn asked(bank: &BusinessDays, now: UtcSecond, seconds: i64, by_date: bool) -> ScheduledFor {
     let at = now.saturating_add(chrono::TimeDelta::seconds(seconds));
     if by_date { ScheduledFor::Date(bank.date_of(at)) } else { ScheduledFor::Instant(at.as_chrono().fixed_offset()) }
@@ -268,7 +271,8 @@ proptest! {
             Ok(due) => {
                 prop_assert!(is_good(&due), "{:?}", due);
                 prop_assert_eq!(bank.date_of(due.at), due.date);
-                // Nothing moves that need not, and what moves is neither earlier than now nor left where it was.
+                // A payment moves only if it must, and then to another time that is not earlier
+                // than now.
                 prop_assert_eq!(due.moved.is_none(), is_good(&as_asked));
                 prop_assert!(due.moved.is_none() == (due == as_asked));
                 prop_assert!(due.moved.is_none() || due.at >= now);
@@ -305,7 +309,7 @@ proptest! {
         prop_assert!(in_time(&again.date));
         let first = rail.calendar.open_from(due.date.max(today)).unwrap();
         let following = if in_time(&first) { first } else { rail.calendar.open_from(first.plus_days(1)).unwrap() };
-        // There is no day before today to move to.
+        // A move to the day before today is impossible.
         if rule == DateRule::Following || due.date < today {
             prop_assert_eq!(again.date, following);
         }

@@ -29,7 +29,7 @@ const DIGITS: [usize; 7] = [0, 2, 5, 8, 11, 14, 17];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcSecond(pub(super) DateTime<Utc>);
 
-/// Why a text or a time is not an instant or a date of this system.
+/// The reason why a text or a time is not an instant or a date of this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CalendarError {
     /// Not in this form, or a day that does not exist.

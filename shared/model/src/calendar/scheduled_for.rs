@@ -1,4 +1,4 @@
-//! When a client wants a payment: on a business date or at an instant, in one spelling each.
+//! The requested time of a payment: a business date or an instant, in one spelling each.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,8 +9,8 @@ use chrono::{DateTime, FixedOffset, SecondsFormat, Timelike};
 use crate::calendar::instant::{BusinessDate, CalendarError, UtcSecond};
 use crate::calendar::zone::BusinessZone;
 
-/// When a client wants a payment: on a business date or at an instant. Displayed as received, but an offset of zero
-/// as `Z`, and without a fraction of zeros.
+/// The requested time of a payment: a business date or an instant. Displayed as received, except
+/// that an offset of zero becomes `Z`, and a fraction of zeros is dropped.
 ///
 /// ```
 /// # use payments_model::*;
@@ -181,7 +181,7 @@ mod tests {
         fn what_is_displayed_is_read_again(at in instants(), minutes in -1_439_i32..=1_439) {
             let offset = FixedOffset::east_opt(minutes * 60).ok_or_else(|| TestCaseError::fail("an offset"))?;
             let wanted = ScheduledFor::Instant(at.as_chrono().with_timezone(&offset));
-            // Stored texts were displayed, so each of them is in the one form that is read.
+            // Stored texts were displayed, so each is in the one form that can be parsed.
             prop_assert_eq!(wanted.to_string().parse::<ScheduledFor>()?, wanted);
         }
     }

@@ -90,7 +90,7 @@ impl fmt::Display for BusinessZone {
 }
 
 impl BusinessZone {
-    /// What the bank's clocks show at `instant`.
+    /// The bank's local time at `instant`.
     #[must_use]
     pub fn local(self, instant: UtcSecond) -> NaiveDateTime {
         let instant = instant.as_chrono();
@@ -148,7 +148,7 @@ impl BusinessZone {
         let zone = self.0.offsets.as_ref();
         let found = tz::DateTime::find(local.year(), month, day, hour, minute, small(local.second())?, 0, zone).ok()?;
         let instant = |found: tz::DateTime| DateTime::from_timestamp(found.unix_time(), 0);
-        // They are in the order of time.
+        // The candidates are in the order of time.
         match *found.into_inner().first()? {
             FoundDateTimeKind::Normal(found) => instant(found).map(First::At),
             FoundDateTimeKind::Skipped { after_transition, .. } => instant(after_transition).map(First::Skipped),
@@ -172,7 +172,7 @@ mod tests {
             ("America/Havana", "2026-11-01", "2026-11-01T04:00:00Z"),
             // Clocks go back from 24:00 to 23:00: the evening comes twice, midnight once.
             ("Asia/Beirut", "2026-10-25", "2026-10-24T22:00:00Z"),
-            // A day that does not exist at all begins where the next one does.
+            // A day that does not exist begins where the next one does.
             ("Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00Z"),
             // Laws of 2026.
             ("Africa/Casablanca", "2026-11-27", "2026-11-27T00:00:00Z"),

@@ -1,7 +1,8 @@
 //! Events of the log: one for each version of a payment, and none for anything else.
 //!
-//! A change that raises no version, such as a redrive, a report or the archive, is no event. A version that does not
-//! follow the one before is an event of its own kind, which names the payment.
+//! A redrive, a report and the archive do not change the version, so they produce no event. A
+//! version that does not follow the one before is an event of its own kind, which names the
+//! payment.
 
 use serde::Serialize;
 
@@ -22,8 +23,9 @@ pub const EVENT_FORM: u32 = 1;
 /// The seconds from 1970 to 2020.
 const SECONDS_TO_2020: i64 = 1_577_836_800;
 
-/// The number of a log: the minute in which it began, counted from the beginning of 2020, or a higher one. So a log that takes the place of
-/// a lost one has another number. A restore ends one, and begins the next.
+/// The number of a log: the minute in which it began, counted from the beginning of 2020, or a
+/// higher one. So a log that replaces a lost one has another number. A restore ends one log, and
+/// begins the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Epoch(u32);
@@ -51,7 +53,7 @@ impl Epoch {
         self.0
     }
 
-    /// The epoch that follows and begins at `now`.
+    /// The next epoch, which begins at `now`.
     #[must_use]
     pub fn next(self, now: UtcSecond) -> Self {
         Self(self.0 + 1).max(Self::begun_at(now))
@@ -64,18 +66,18 @@ impl std::fmt::Display for Epoch {
     }
 }
 
-/// A version of a payment, as far as its successor's event needs it.
+/// A version of a payment, as far as the next version's event needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionBefore {
     /// The version.
     pub version: u32,
     /// The status.
     pub status: Status,
-    /// The head, if it can be read. An amendment's event says what it was.
+    /// The head, if it can be read. An amendment's event has its earlier values.
     pub head: Option<Box<Head>>,
 }
 
-/// What a change of a head means for the log.
+/// The meaning of a head's change for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Logged {
     /// No event: no version was added.
@@ -93,23 +95,24 @@ pub struct VersionEvent {
     head: Head,
 }
 
-/// The event of a change that cannot be read, or whose version does not follow the one before: somebody changed the payment by hand,
-/// or it is damaged. The payment itself says what is true.
+/// The event of a change that cannot be read, or whose version does not follow the one before:
+/// somebody changed the payment by hand, or it is damaged. The payment itself is authoritative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IrregularEvent {
     /// The payment, if its key can be read.
     pub payment: Option<DuePayment>,
-    /// When the change was read.
+    /// The time at which the change was read.
     pub at: UtcSecond,
     /// Its place in the table's stream, which makes the event's id.
     pub place: String,
-    /// What is wrong.
+    /// The fault.
     pub reason: &'static str,
 }
 
 impl Logged {
-    /// Returns what a change means whose head after it is `after`, read at `now` at `place` of the table's stream. A head that is
-    /// gone was archived or has expired, which is no event.
+    /// Returns the meaning of a change that led to the head `after`, read at `now` at `place` of
+    /// the table's stream. A head that disappears was archived or has expired, which produces no
+    /// event.
     #[must_use]
     pub fn of(before: Option<VersionBefore>, after: &Head, now: UtcSecond, place: &str) -> Self {
         let status = after.state.status();
@@ -133,10 +136,10 @@ impl Logged {
 }
 
 impl Logged {
-    /// The event's JSON in an epoch, on one line; none if there is no event.
+    /// The event's JSON in an epoch, on one line; `None` if there is no event.
     ///
     /// # Errors
-    /// None that is known: JSON holds every field.
+    /// No error is known: JSON holds every field.
     pub fn json(&self, epoch: Epoch) -> serde_json::Result<Option<String>> {
         match self {
             Self::Nothing => Ok(None),
@@ -185,7 +188,8 @@ struct VersionJson<'e> {
     failure_reason: Option<&'e str>,
 }
 
-/// What the changed fields of a head were. Those that it does not have are absent, and so is a reference that there was not.
+/// The values of the changed fields before. Fields that a head does not have are absent, and so is
+/// a missing reference.
 #[derive(Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PreviousJson<'e> {
@@ -204,7 +208,7 @@ struct PreviousJson<'e> {
 }
 
 impl<'e> PreviousJson<'e> {
-    /// What these fields of a head were; none if it has none of them.
+    /// The values of these fields of a head; `None` if it has no value for any.
     fn new(before: &'e Head, changed: &[String]) -> Option<Self> {
         let mut previous = Self::default();
         for field in changed {
@@ -250,7 +254,8 @@ impl VersionEvent {
     }
 }
 
-/// The JSON of an event of this kind for a payment's version. Its id is made of epoch, payment and version.
+/// The JSON of an event of this kind for a payment's version. Its id consists of epoch, payment and
+/// version.
 pub(super) fn version_json(
     head: &Head,
     epoch: Epoch,

@@ -1,4 +1,4 @@
-//! Which events of the log a reader wants.
+//! The filter of a reader of the log.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,12 @@ use crate::payment::transition::Status;
 /// The most accounts of a filter. With 48 bytes each they are 2.4 KB of an item.
 pub const MAX_FILTER_ACCOUNTS: usize = 50;
 
-/// A filter by type and by account. Without types it lets all types pass, without accounts all accounts.
+/// A filter by type and by account. Without types, all types pass; without accounts, all accounts.
 ///
-/// Amendments pass where new payments do: who acts on what is scheduled must know what it became.
-/// What is no new version of a payment always passes the types: gaps, restores and irregular changes say that what a reader knows may be
-/// wrong. What names no account passes the accounts.
+/// Amendments pass where new payments do: a reader that acts on scheduled payments must know their
+/// new content. Events without a new version of a payment always pass the types: gaps, restores and
+/// irregular changes mean that a reader's knowledge may be wrong. Events without an account pass
+/// the accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
     /// The statuses whose events pass.
@@ -37,13 +38,13 @@ pub struct EventFields {
     pub account_id: Option<String>,
     /// The account that is paid.
     pub payee_account_id: Option<String>,
-    /// What an amendment changed.
+    /// The values before an amendment.
     pub previous: Option<PreviousFields>,
     /// The payment.
     pub payment_id: Option<String>,
 }
 
-/// The fields of what was before an amendment by which its event is filtered.
+/// The fields before an amendment by which its event is filtered.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviousFields {
@@ -51,7 +52,7 @@ pub struct PreviousFields {
     pub payee_account_id: Option<String>,
 }
 
-/// A text that is not a type of events by which one can filter.
+/// A text that is not a type of events for a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a type is payment.scheduled, payment.pending, payment.processed, payment.failed or payment.cancelled")]
 pub struct EventTypeError;
@@ -128,7 +129,7 @@ mod tests {
                 "{kind}"
             );
         }
-        // An amendment passes with new payments, and to whom the payment no longer goes.
+        // An amendment passes with new payments, and for the former payee.
         let scheduled = EventFilter { statuses: [Status::Scheduled].into(), ..EventFilter::default() };
         let amended = event(EventKind::Amended.as_str(), Some("payer"), Some("other"));
         assert_eq!((scheduled.passes(&amended), settled.passes(&amended), own.passes(&amended)), (true, false, false));

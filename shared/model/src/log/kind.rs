@@ -19,7 +19,7 @@ crate::kinds! {
         Amended = "payment.amended",
         /// A payment's version does not follow the one before.
         Irregular = "payment.irregular",
-        /// A restore took versions of a payment back.
+        /// A restore set a payment back to an earlier version.
         PaymentRestored = "payment.restored",
         /// Events may be missing.
         Gap = "log.gap",

@@ -1,4 +1,4 @@
-//! Events about the log itself: what it may lack, and what a restore took back.
+//! Events about the log itself: its gaps, and the losses of a restore.
 
 use serde::Serialize;
 
@@ -8,16 +8,16 @@ use crate::log::kind::EventKind;
 use crate::payment::forms::Head;
 use crate::payment::slot::DuePayment;
 
-/// The event that says that events of changes before it may be missing.
+/// The event of a gap: events of earlier changes may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GapEvent {
-    /// When it was noticed.
+    /// The time at which the gap was noticed.
     pub at: UtcSecond,
-    /// From when on changes may be missing, if that is known.
+    /// The start of the gap, if it is known.
     pub since: Option<UtcSecond>,
-    /// Until when.
+    /// The end of the gap.
     pub until: UtcSecond,
-    /// How it came about.
+    /// The cause of the gap.
     pub reason: &'static str,
 }
 
@@ -45,7 +45,7 @@ impl GapEvent {
     /// The event's JSON in the segment of this number.
     ///
     /// # Errors
-    /// None that is known: JSON holds every field.
+    /// No error is known: JSON holds every field.
     pub fn json(&self, epoch: Epoch, number: u64) -> serde_json::Result<String> {
         serde_json::to_string(&GapJson {
             id: Self::id(epoch, number),
@@ -63,7 +63,7 @@ impl GapEvent {
 /// The first event of an epoch that a restore began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRestoredEvent {
-    /// When the epoch began.
+    /// The start of the epoch.
     pub at: UtcSecond,
     /// The instant to which the payments were restored, if they were, and not the log alone.
     pub restored_to: Option<UtcSecond>,
@@ -88,7 +88,7 @@ impl LogRestoredEvent {
     /// The event's JSON in an epoch.
     ///
     /// # Errors
-    /// None that is known: JSON holds every field.
+    /// No error is known: JSON holds every field.
     pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
         serde_json::to_string(&LogRestoredJson {
             id: format!("{epoch}-restored"),
@@ -107,13 +107,13 @@ impl LogRestoredEvent {
 pub enum PaymentRestoredEvent {
     /// As it is now.
     Head(Box<Head>),
-    /// It is in no table now.
+    /// The payment is missing in all tables.
     Missing {
         /// The payment, as the log named it.
         payment: DuePayment,
-        /// The account that is paid, if the log says it.
+        /// The account that is paid, if the log names it.
         payee: Option<String>,
-        /// When it was seen that it is missing.
+        /// The time at which it was found missing.
         at: UtcSecond,
     },
 }
@@ -135,7 +135,7 @@ struct MissingJson<'e> {
 }
 
 impl PaymentRestoredEvent {
-    /// The event's id. A payment that is missing has the version 0.
+    /// The event's id. A missing payment has the version 0.
     #[must_use]
     pub fn id(&self, epoch: Epoch) -> String {
         match self {
@@ -147,7 +147,7 @@ impl PaymentRestoredEvent {
     /// The event's JSON in an epoch.
     ///
     /// # Errors
-    /// None that is known: JSON holds every field.
+    /// No error is known: JSON holds every field.
     pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
         const KIND: EventKind = EventKind::PaymentRestored;
         match self {

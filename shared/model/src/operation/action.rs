@@ -10,8 +10,8 @@ use crate::calendar::instant::UtcSecond;
 /// The namespace of the ids.
 const NAMESPACE: Uuid = Uuid::from_u128(0x51f4_0f0e_0b0e_4c53_9c1d_6d0e_7a94_53c2);
 
-/// An action's id: the version 5 UUID of the request that previewed it, of its time, and of what it does. So a confirmation that is sent
-/// twice has one id, and two previews have two.
+/// An action's id: the version 5 UUID of the request that previewed it, of its time, and of its
+/// content. So a confirmation that is sent twice has one id, and two previews have two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(Uuid);
 
@@ -21,7 +21,8 @@ pub struct ActionId(Uuid);
 pub struct ActionIdError;
 
 impl ActionId {
-    /// Derives the id of what the request of this id previewed. The name has the length of each part, so no two have one name.
+    /// Derives the id of the action that the request with this id previewed. The name has the
+    /// length of each part, so different parts give different names.
     #[must_use]
     pub fn derive(request_id: &str, at: UtcSecond, what: &str) -> Self {
         let name = format!("{}:{request_id}{at}{}:{what}", request_id.len(), what.len());

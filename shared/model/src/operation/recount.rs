@@ -1,4 +1,4 @@
-//! What a recount is asked for: which dates, and whether counters are corrected.
+//! The request of a recount: its dates, and whether counters are corrected.
 
 use std::iter::successors;
 
@@ -8,12 +8,13 @@ use serde::{Deserialize, Deserializer, de};
 use crate::calendar::instant::{BusinessDate, UtcSecond};
 use crate::calendar::zone::BusinessZone;
 
-/// How far back a recount goes without `from`: longer than settlement, report, expiry and archive take, so each date is
-/// recounted once more after its last change. A payment that is settled after its redrive of the 127th hour expires a
-/// day after its report, and DynamoDB deletes it within days.
+/// The days back that a recount covers without `from`: longer than settlement, report, expiry and
+/// archive take, so each date is recounted once more after its last change. A payment that is
+/// settled after its redrive of the 127th hour expires a day after its report, and DynamoDB deletes
+/// it within days.
 const DEFAULT_DAYS_BACK: TimeDelta = TimeDelta::days(14);
 
-/// How far ahead a recount goes without `to`, in days after today: as far as counts without `to`.
+/// The days after today that a recount covers without `to`: as many as counts without `to`.
 const DEFAULT_DAYS_AHEAD: u32 = 90;
 
 /// The most dates of one run: a leap year.
@@ -44,7 +45,7 @@ pub enum Action {
     Repair,
 }
 
-/// Why the dates of a request are invalid.
+/// The reason why the dates of a request are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// A repair has no dates.
@@ -67,7 +68,7 @@ impl Request {
     /// Returns the dates in order.
     ///
     /// # Errors
-    /// When the dates are missing, in the wrong order or too many.
+    /// The dates are missing, in the wrong order or too many.
     pub fn dates(&self, zone: BusinessZone, now: UtcSecond) -> Result<Vec<BusinessDate>, RequestError> {
         if self.action == Action::Repair && (self.from.is_none() || self.to.is_none()) {
             return Err(RequestError::NoDates);

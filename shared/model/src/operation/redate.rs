@@ -1,4 +1,4 @@
-//! What a redate is asked for: which calendars, which dates, and whether payments are moved.
+//! The request of a redate: its calendars, its dates, and whether payments are moved.
 
 use std::collections::BTreeMap;
 use std::iter::successors;
@@ -9,11 +9,12 @@ use crate::business_days::closed_days::Calendar;
 use crate::business_days::settings::BusinessDays;
 use crate::calendar::instant::{BusinessDate, UtcSecond};
 
-/// The most dates of one run: six weeks, of which twelve days are Saturdays and Sundays. A look without dates covers as many, from the
-/// earliest one on.
+/// The most dates of one run: six weeks, of which twelve days are Saturdays and Sundays. A look
+/// without dates covers as many, from the earliest possible date on.
 pub const MAX_DATES: u32 = 42;
 
-/// For how many days before today payments can be looked at and moved. The sweep claims what was due then, unless it is paused.
+/// The days before today on which payments can be looked at and moved. The sweep claims payments of
+/// those days, unless it is paused.
 pub const DAYS_BACK: u32 = 7;
 
 /// The request of an operator, `{"calendar":"T2","from":"2026-12-28","to":"2026-12-28","action":"move"}`, or of the schedule,
@@ -39,17 +40,17 @@ pub struct Request {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Count what a move would do.
+    /// Count the payments that a move would move.
     #[default]
     Look,
     /// Move payments.
     Move,
 }
 
-/// Why a request is invalid.
+/// The reason why a request is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// A move says too little.
+    /// A move lacks its calendar or its dates.
     #[error(
         "a move needs a calendar and dates; send {{\"action\":\"move\",\"calendar\":\"T2\",\"from\":\"YYYY-MM-DD\",\"to\":\"YYYY-MM-DD\"}}"
     )]
@@ -71,7 +72,7 @@ pub enum RequestError {
     TooMany(i64),
 }
 
-/// What a run does: with which calendars, on which dates of which one of them is closed, and the action.
+/// The plan of a run: its calendars, the dates on which one of them is closed, and the action.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The calendars by their ids.
@@ -88,10 +89,11 @@ fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDat
 }
 
 impl Request {
-    /// Returns what the request asks for, in a bank with these business days.
+    /// Returns the plan of the request, in a bank with these business days.
     ///
     /// # Errors
-    /// When the request names too little, too much, or what this bank does not have.
+    /// The request lacks a field, has too many, or names a calendar or dates that this bank does
+    /// not have.
     pub fn plan(&self, days: &BusinessDays, now: UtcSecond) -> Result<Plan, RequestError> {
         let is_named = self.calendar.is_some() && self.from.is_some() && self.to.is_some();
         if self.action == Action::Move && !is_named {
@@ -141,7 +143,7 @@ mod tests {
     use super::*;
     use crate::business_days::rule::DateRule;
 
-    /// What a stack with these calendars answers on Friday, 20 November 2026.
+    /// The answer of a stack with these calendars on Friday, 20 November 2026.
     fn plan(request: &str, calendars: &str) -> String {
         let request: Request = match serde_json::from_str(request) {
             Ok(request) => request,

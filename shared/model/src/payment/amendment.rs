@@ -1,7 +1,8 @@
-//! Amendments: a scheduled payment gets other content.
+//! Amendments: changes of a scheduled payment's content.
 //!
-//! Each amendment writes details of its own, and the head names those that are in force. Details that no head names, and
-//! that no details in force follow, were never in force: their amendment came too late, or its client never came back.
+//! Each amendment writes details of its own, and the head names the details in force. Details that
+//! neither a head nor details in force name were never in force: their amendment came too late, or
+//! its client never retried it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,14 +13,15 @@ use crate::actor::Actor;
 use crate::calendar::instant::UtcSecond;
 use crate::payment::payment_id::{IdempotencyKey, PaymentId};
 
-/// The most amendments of one payment by its clients. Reading all that was in force takes one call for each, and one for each redate.
+/// The most amendments of one payment by its clients. Reading all details that were in force takes
+/// one call for each, and one for each redate.
 pub const MAX_AMENDMENTS: u32 = 20;
 
 /// An amendment's id: the version 5 UUID of its idempotency key within its payment. So a retry has the id of the first try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AmendmentId(Uuid);
 
-/// Which details an amendment wrote: the version that it gave the payment, and its id.
+/// The name of an amendment's details: the version that the amendment gave the payment, and its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AmendmentName {
     /// The payment's version since then, at least 2.
@@ -40,9 +42,10 @@ impl AmendmentId {
         Self(Uuid::new_v5(&payment.uuid(), key.as_str().as_bytes()))
     }
 
-    /// Derives the id of the bank's own amendment that follows this version, and the amendment in force then, and moves the payment to
-    /// this due time. So a repeated redate finds the details that it wrote, and those of another date or another past are others. No
-    /// idempotency key has a comma, so no client's amendment has this id.
+    /// Derives the id of the bank's own amendment that follows this version and the amendment in
+    /// force then, and moves the payment to this due time. So a repeated redate finds the details
+    /// that it wrote, and a redate to another date or after another past has other details.
+    /// Idempotency keys have no commas, so no client's amendment has this id.
     #[must_use]
     pub fn of_redate(payment: PaymentId, (version, in_force): (u32, Option<AmendmentName>), due_at: UtcSecond) -> Self {
         let in_force = in_force.map(|name| name.to_string()).unwrap_or_default();
@@ -84,30 +87,30 @@ impl FromStr for AmendmentName {
     }
 }
 
-/// Which details of a payment: its first ones, or those of an amendment.
+/// The key of a payment's details: the first ones, or those of an amendment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DetailsKey {
-    /// Which payment.
+    /// The payment's id.
     pub payment_id: PaymentId,
-    /// Which amendment, if not the first details.
+    /// The amendment, if these are not the first details.
     pub amendment: Option<AmendmentName>,
 }
 
-/// What an amendment's details say about it.
+/// The amendment of its details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amendment {
     /// Its name.
     pub name: AmendmentName,
-    /// The amendment whose details were in force before; none if the first details were.
+    /// The amendment whose details were in force before; `None` if the first details were.
     pub previous: Option<AmendmentName>,
 }
 
 /// The last amendment of a payment, which its head keeps until it is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amended {
-    /// When.
+    /// The time.
     pub at: UtcSecond,
-    /// By whom.
+    /// The actor.
     pub by: Actor,
     /// The fields that changed, by their names in the API.
     pub changed: Vec<String>,
@@ -149,7 +152,8 @@ mod tests {
             AmendmentId::of_redate(payment, (3, Some(name("two"))), tuesday),
         ];
         assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
-        // It is stored: another derivation would let a repeated redate write a second one.
+        // The id is stored: with another derivation, a repeated redate would write a second
+        // amendment.
         assert_eq!(all[0].to_string(), "d70cb5aa-8735-5e3a-90dd-7189b49e437e");
         assert!("redate,1,,2026-12-29T00:00:00Z".parse::<IdempotencyKey>().is_err());
     }

@@ -30,15 +30,15 @@ pub const REDATED: &str = "dueAt";
 /// A client's request for one payment, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
-    /// Who pays.
+    /// The account that pays.
     pub account: AccountId,
-    /// Who is paid.
+    /// The account that is paid.
     pub payee: AccountId,
-    /// How much.
+    /// The amount.
     pub money: Money,
-    /// When.
+    /// The requested date or instant.
     pub scheduled_for: ScheduledFor,
-    /// What happens if that date is closed, if the client says so.
+    /// The rule for a closed date, if the client names one.
     pub date_rule: Option<DateRule>,
     /// The client's reference, which both ends see.
     pub reference: Option<Reference>,
@@ -66,8 +66,8 @@ impl Instruction {
     }
 }
 
-/// An accepted instruction: written once, never changed. A payment's first details are its idempotency record, and those of an
-/// amendment are the amendment's.
+/// An accepted instruction: written once, never changed. A payment's first details are its
+/// idempotency record, and an amendment's details are the amendment's.
 ///
 /// Retries compute everything from the details. So a changed configuration or time-zone database
 /// cannot turn a retry into a second payment.
@@ -77,26 +77,27 @@ pub struct Details {
     pub payment_id: PaymentId,
     /// The client's instruction.
     pub instruction: Instruction,
-    /// The instant of the head's slot: when the payment was due at first.
+    /// The instant of the head's slot: the first due time.
     pub slot_at: SlotAt,
-    /// When it falls due.
+    /// The due time.
     pub due_at: UtcSecond,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
-    /// Why that is not when the client asked for it.
+    /// The reason why it differs from the client's request.
     pub moved: Option<DateMove>,
     /// Its shard in the indexes.
     pub shard: Shard,
-    /// When it was created.
+    /// The time at which it was created.
     pub created_at: UtcSecond,
-    /// Who created it.
+    /// The actor that created it.
     pub created_by: Actor,
-    /// Which amendment these details are of, if they are not the payment's first. Then it was created when it was amended.
+    /// The amendment that wrote these details, if they are not the payment's first. Their time and
+    /// actor are then those of the amendment.
     pub amendment: Option<Amendment>,
 }
 
 impl Details {
-    /// Accepts an instruction at `now`, due when it asks for.
+    /// Accepts an instruction at `now`, due at the requested time.
     #[must_use]
     pub fn accept(
         payment_id: PaymentId,
@@ -110,7 +111,7 @@ impl Details {
         Self::accept_due(payment_id, instruction, due, shards, now, by)
     }
 
-    /// Accepts an instruction at `now`, due when its calendar says.
+    /// Accepts an instruction at `now`, due by its calendar.
     #[must_use]
     pub fn accept_due(
         payment_id: PaymentId,
@@ -127,7 +128,7 @@ impl Details {
         Self { payment_id, instruction, slot_at, due_at, due_date, moved, shard, created_at, created_by, amendment }
     }
 
-    /// Which details these are.
+    /// The key of these details.
     #[must_use]
     pub fn details_key(&self) -> DetailsKey {
         DetailsKey { payment_id: self.payment_id, amendment: self.amendment.map(|amendment| amendment.name) }
@@ -157,8 +158,9 @@ impl Details {
         Self { due_at: due.at, due_date: due.date, moved: due.moved, ..details }
     }
 
-    /// The fields in which the details that follow differ, by their names in the API. The bank's own amendments change the due time
-    /// alone, and a client's change it only by what it asks for.
+    /// The fields in which the next details differ, by their names in the API. The bank's own
+    /// amendments change only the due time, and a client's change it only through the requested
+    /// time.
     #[must_use]
     pub fn changes(&self, next: &Self) -> Vec<&'static str> {
         if next.created_by.is_redate() { vec![REDATED] } else { self.instruction.differences(&next.instruction) }
@@ -177,9 +179,9 @@ impl Details {
 pub struct TrailEntry {
     /// The status.
     pub status: Status,
-    /// When.
+    /// The time.
     pub at: UtcSecond,
-    /// By whom.
+    /// The actor.
     pub by: Actor,
 }
 
@@ -188,19 +190,19 @@ pub struct TrailEntry {
 pub struct Head {
     /// The payment's id.
     pub payment_id: PaymentId,
-    /// Who pays.
+    /// The account that pays.
     pub account: AccountId,
-    /// Who is paid.
+    /// The account that is paid.
     pub payee: AccountId,
-    /// How much.
+    /// The amount.
     pub money: Money,
-    /// When the client wants it.
+    /// The requested date or instant.
     pub scheduled_for: ScheduledFor,
     /// The client's reference.
     pub reference: Option<Reference>,
-    /// Where the head is: when the payment was due at first.
+    /// The instant of its slot: the first due time.
     pub slot_at: SlotAt,
-    /// When it falls due.
+    /// The due time.
     pub due_at: UtcSecond,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
@@ -210,15 +212,15 @@ pub struct Head {
     pub state: State,
     /// 1 at first. Each transition and each amendment raises it by one.
     pub version: u32,
-    /// The amendment whose details are in force; none if the first details are.
+    /// The amendment whose details are in force; `None` if the first details are.
     pub amendment: Option<AmendmentName>,
     /// The last amendment, until the payment is settled.
     pub amended: Option<Amended>,
-    /// When it was created, and who created it.
+    /// The time at which it was created, and the actor.
     pub created: (UtcSecond, Actor),
     /// Its transitions after that, oldest first.
     pub moved: Vec<TrailEntry>,
-    /// How often it was dispatched; `None` before it is pending. A redrive raises it without a
+    /// The number of dispatch attempts; `None` before it is pending. A redrive raises it without a
     /// transition.
     pub dispatch_attempt: Option<u32>,
     /// Whether its settlement waits for a report.
@@ -252,14 +254,14 @@ impl Head {
         }
     }
 
-    /// Which details are in force.
+    /// The key of the details in force.
     #[must_use]
     pub fn details_key(&self) -> DetailsKey {
         DetailsKey { payment_id: self.payment_id, amendment: self.amendment }
     }
 
-    /// The head of a scheduled payment once an amendment's details are in force. They may have been written long before: a client can
-    /// complete tomorrow what failed today.
+    /// The head of a scheduled payment once an amendment's details are in force. The details may be
+    /// older: a client can complete tomorrow an amendment that failed today.
     #[must_use]
     pub fn amended(&self, name: AmendmentName, details: &Details, amended: Amended) -> Self {
         let Instruction { payee, money, scheduled_for, reference, .. } = &details.instruction;
@@ -283,8 +285,8 @@ impl Head {
         self.due_at == self.slot_at.first_due()
     }
 
-    /// The fields in which details say something else, by their names in the API. A head says what the details in force say,
-    /// so a difference is damage.
+    /// The fields in which details differ from this head, by their names in the API. A head repeats
+    /// the details in force, so a difference is damage.
     #[must_use]
     pub fn differences(&self, details: &Details) -> Vec<&'static str> {
         let Instruction { account, payee, money, .. } = &details.instruction;
@@ -338,20 +340,20 @@ impl Head {
         std::iter::once(TrailEntry { status: Status::Scheduled, at, by }).chain(self.moved.iter().cloned())
     }
 
-    /// When it was created.
+    /// The time at which it was created.
     #[must_use]
     pub fn created_at(&self) -> UtcSecond {
         self.created.0
     }
 
-    /// When its status last changed, or when it was amended or created. A redrive or a report does not change it. The API
-    /// calls it `updatedAt`.
+    /// The time of its last change of status, of its amendment or of its creation. A redrive or a
+    /// report does not change it. The API calls it `updatedAt`.
     #[must_use]
     pub fn updated_at(&self) -> UtcSecond {
         self.last_change().0
     }
 
-    /// When the head got its version, and by whom.
+    /// The time at which the head got its version, and the actor.
     #[must_use]
     pub fn last_change(&self) -> (UtcSecond, &Actor) {
         match (self.moved.last(), &self.amended) {
@@ -361,14 +363,15 @@ impl Head {
         }
     }
 
-    /// From when on it can or could be claimed: when it is due, or was created or amended, whatever is last.
+    /// The time from which it can be claimed: its due time, creation or amendment, whichever is
+    /// last.
     #[must_use]
     pub fn claimable_from(&self) -> UtcSecond {
         let amended_at = self.amended.as_ref().map(|amended| amended.at);
         self.due_at.max(self.created_at()).max(amended_at.unwrap_or(self.due_at))
     }
 
-    /// When it was settled, if it was.
+    /// The time of its settlement, if it was settled.
     #[must_use]
     pub fn settled_at(&self) -> Option<UtcSecond> {
         let settled = matches!(self.state, State::Processed(_) | State::Failed(_));
@@ -381,7 +384,7 @@ impl Head {
         if let State::Processed(id) = &self.state { Some(id) } else { None }
     }
 
-    /// Why it failed, if it did.
+    /// The code and the reason of its failure, if it failed.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         if let State::Failed(failure) = &self.state { Some(failure) } else { None }

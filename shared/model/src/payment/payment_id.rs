@@ -133,7 +133,7 @@ impl fmt::Display for PaymentId {
     }
 }
 
-/// How many shards an index has: 1 to [`MAX_SHARDS`].
+/// The number of shards of an index: 1 to [`MAX_SHARDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShardCount(NonZeroU16);
 
@@ -163,8 +163,9 @@ impl ShardCount {
         (0..self.get()).map(Shard)
     }
 
-    /// Every shard, in the order for a run at `now`, if a run begins `every` so often and works on the first `at_once`.
-    /// It begins with those that the run before did not reach, so that no shard waits for a backlog of others.
+    /// Every shard, in the order for a run at `now`, if runs begin at intervals of `every` and work
+    /// on the first `at_once` shards. A run begins with the shards that the run before did not
+    /// reach, so that no shard waits for a backlog of others.
     pub fn in_turn(self, now: UtcSecond, every: TimeDelta, at_once: u16) -> impl Iterator<Item = Shard> + use<> {
         let (run, count) = (now.as_chrono().timestamp() / every.num_seconds().max(1), i64::from(self.get()));
         let first = run.rem_euclid(count) * i64::from(at_once) % count;

@@ -9,7 +9,8 @@ pub const MAX_TRANSACTION_ID_BYTES: usize = 64;
 /// each head fits into 1 KB, with a reference and after an amendment too.
 pub const MAX_FAILURE_REASON_BYTES: usize = 105;
 
-/// How much of a code that is not listed a reason shows, in bytes: the length of ISO 20022's proprietary codes, `Max35Text`.
+/// The most bytes of an unlisted code that a reason shows: the length of ISO 20022's proprietary
+/// codes, `Max35Text`.
 const MAX_SHOWN_CODE_BYTES: usize = 35;
 
 /// The transaction service's id of a settlement: 1 to [`MAX_TRANSACTION_ID_BYTES`] printable
@@ -89,7 +90,8 @@ impl FromStr for FailureCode {
     }
 }
 
-/// Why a payment failed: a code, and the transaction service's words, in at most [`MAX_FAILURE_REASON_BYTES`] bytes.
+/// The cause of a payment's failure: a code, and the transaction service's words, in at most
+/// [`MAX_FAILURE_REASON_BYTES`] bytes.
 ///
 /// ```
 /// # use payments_model::Failure;
@@ -107,8 +109,9 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with the code and the reason that the transaction service names. Without a listed code it is `NARR`, with the unlisted one before
-    /// the reason. A long reason is cut after its last whole character.
+    /// A failure with the code and the reason from the transaction service. An unlisted code
+    /// becomes `NARR`, with the unlisted one before the reason. A long reason is cut after its last
+    /// whole character.
     #[must_use]
     pub fn new(code: Option<&str>, reason: &str) -> Self {
         let code = code.filter(|code| !code.is_empty());
@@ -123,7 +126,7 @@ impl Failure {
     /// A failure as it is stored.
     ///
     /// # Errors
-    /// If the code has not the form of one.
+    /// An error if the code does not have the form of one.
     pub fn from_stored(code: &str, reason: &str) -> Result<Self, FailureCodeError> {
         Ok(Self { code: code.parse()?, reason: cut(reason, MAX_FAILURE_REASON_BYTES) })
     }
@@ -140,7 +143,8 @@ impl Failure {
         &self.reason
     }
 
-    /// Whether both say the same. A code is the same before and after it was listed, so a result that comes again then contradicts nothing.
+    /// Whether both failures agree. A code is the same before and after it was listed, so a
+    /// repeated result does not contradict the first.
     #[must_use]
     pub fn says_the_same_as(&self, other: &Self) -> bool {
         self.in_words() == other.in_words()
@@ -164,7 +168,7 @@ fn cut(text: &str, most: usize) -> String {
     text[..text.floor_char_boundary(most)].to_owned()
 }
 
-/// How a payment ended at the transaction service.
+/// The outcome of a payment at the transaction service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
     /// The money moved.

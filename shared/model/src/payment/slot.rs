@@ -1,8 +1,9 @@
-//! Where a payment's head is, and how that differs from when the payment is due.
+//! The place of a payment's head, and how it differs from the payment's due time.
 //!
-//! A head never moves, so a retried create, a cancel and a settlement result find it wherever its payment is due by
-//! then. Its key has the instant at which the payment was due at first. The compiler keeps that instant and the due time
-//! apart: the functions here are the only ways from one to the other.
+//! A head never moves, so a retried create, a cancel and a settlement result find it, whenever its
+//! payment is due by then. Its key has the instant at which the payment was due at first. The
+//! compiler keeps that instant and the due time apart: the functions here are the only ways from
+//! one to the other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use crate::calendar::instant::CalendarError;
 use crate::calendar::instant::UtcSecond;
 use crate::payment::payment_id::PaymentId;
 
-/// The instant of a [`Slot`]: when the payment was due at first.
+/// The instant of a [`Slot`]: the first due time of its payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotAt(UtcSecond);
 
@@ -22,7 +23,7 @@ impl SlotAt {
         Self(due_at)
     }
 
-    /// When the payment was due at first.
+    /// The first due time of the payment.
     #[must_use]
     pub fn first_due(self) -> UtcSecond {
         self.0
@@ -44,21 +45,22 @@ impl FromStr for SlotAt {
     }
 }
 
-/// A head's place among its account's heads, for good: by when its payment was due at first, then by payment.
+/// A head's permanent place among its account's heads: by the first due time of its payment, then
+/// by payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
-    /// When the payment was due at first.
+    /// The first due time of the payment.
     pub at: SlotAt,
-    /// Which payment.
+    /// The payment's id.
     pub payment_id: PaymentId,
 }
 
-/// A payment's place in the list of its account: by when it is due, then by payment.
+/// A payment's place in the list of its account: by due time, then by payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// When the payment is due.
+    /// The due time.
     pub due_at: UtcSecond,
-    /// Which payment.
+    /// The payment's id.
     pub payment_id: PaymentId,
 }
 
@@ -73,14 +75,15 @@ impl Slot {
 /// The key of a head, the same in both tables.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeadKey {
-    /// Whose payment.
+    /// The account that pays.
     pub account: AccountId,
-    /// Which of the account's payments.
+    /// The slot among the account's payments.
     pub slot: Slot,
 }
 
 impl HeadKey {
-    /// The payment, if it is due as at first. It may not be: this is a guess, for where nothing else is known.
+    /// The payment, if it is still due as at first. The due time is a guess, for callers that know
+    /// only the key.
     #[must_use]
     pub fn guessed_due(&self) -> DuePayment {
         let Slot { at, payment_id } = self.slot;
@@ -88,20 +91,21 @@ impl HeadKey {
     }
 }
 
-/// A payment and when it is due, as settlement results, reports and events name it. That is not the key of its head.
+/// A payment and its due time, as settlement results, reports and events name it. They are not the
+/// key of its head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuePayment {
-    /// Whose payment.
+    /// The account that pays.
     pub account: AccountId,
-    /// Which payment.
+    /// The payment's id.
     pub payment_id: PaymentId,
-    /// When it is due.
+    /// The due time.
     pub due_at: UtcSecond,
 }
 
 impl DuePayment {
-    /// The key of its head, if it is due as at first. It may not be: this is a guess, which saves a read. If no head is
-    /// there, only the details know the key.
+    /// The key of its head, if the payment is still due as at first. The key is a guess, which
+    /// saves a read. If it leads to no head, only the details have the key.
     #[must_use]
     pub fn guessed_key(&self) -> HeadKey {
         let slot = Slot { at: SlotAt::of_first_due(self.due_at), payment_id: self.payment_id };

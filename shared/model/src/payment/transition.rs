@@ -159,7 +159,7 @@ impl From<Settlement> for State {
     }
 }
 
-/// What can happen to a payment.
+/// An event in a payment's life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The sweeper claims it.
@@ -182,12 +182,13 @@ pub enum Decision {
     /// The payment is past the point where the event applies.
     #[error("too late for the payment")]
     TooLate,
-    /// The payment is settled differently: nothing changes, and somebody must investigate.
+    /// The payment is settled differently: nothing changes, and an operator must investigate.
     #[error("the payment ended differently")]
     Conflict,
 }
 
-/// Decides where `event` leads a payment in `state`. Total: every state meets every event.
+/// Decides the state to which `event` leads a payment in `state`. Total: every state has an answer
+/// to every event.
 fn decide(state: &State, event: &Event) -> Result<State, Decision> {
     match (state, event) {
         (State::Scheduled, Event::Sweep) => Ok(State::Pending),
@@ -264,13 +265,13 @@ impl Transition {
         &self.to
     }
 
-    /// When it happens.
+    /// The time at which it happens.
     #[must_use]
     pub fn at(&self) -> UtcSecond {
         self.at
     }
 
-    /// Who makes it.
+    /// The actor that makes it.
     #[must_use]
     pub fn by(&self) -> &Actor {
         &self.by

@@ -1,4 +1,4 @@
-//! Which IP addresses are global: the only ones to which a webhook may be sent.
+//! The test for global IP addresses: the only ones to which a webhook may be sent.
 //!
 //! The sources are IANA's registries of special-purpose addresses for IPv4 and IPv6 (RFC 6890 and its updates), of multicast
 //! addresses, and of IPv6's global unicast assignments, as of 2026. Prefixes which the registries call globally reachable, but which no receiver
@@ -43,7 +43,8 @@ const NOT_GLOBAL_V6: [(Ipv6Addr, u32); 6] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Whether an address is global: reached over the internet, and not within a network, on this machine or by a translation.
+/// Whether an address is global: reachable over the internet, and not within a network, on this
+/// machine or by a translation.
 ///
 /// An IPv4-mapped address (`::ffff:a.b.c.d`) is as global as the IPv4 address in it, to which a connection goes.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Ids of webhook endpoints, which whoever creates an endpoint chooses.
+//! Ids of webhook endpoints, chosen by the creator of an endpoint.
 
 use std::str::FromStr;
 

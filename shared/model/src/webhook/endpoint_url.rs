@@ -5,7 +5,8 @@ use std::str::FromStr;
 /// The longest URL of an endpoint, in characters. Servers commonly reject longer ones.
 pub const MAX_URL_CHARS: usize = 2_048;
 
-/// The ends of names that no public host has: special-use names of IANA's registry, and those that networks commonly use within.
+/// The ends of names that no public host has: special-use names of IANA's registry, and names that
+/// networks commonly use internally.
 const PRIVATE_ENDS: [&str; 17] = [
     "alt",
     "arpa",
@@ -28,7 +29,8 @@ const PRIVATE_ENDS: [&str; 17] = [
 
 /// The URL of a webhook endpoint: `https`, the name of a public host, and port 443.
 ///
-/// The name cannot be an IP address in any notation. What the name resolves to is checked at each connection.
+/// The name cannot be an IP address in any notation. The addresses of the name are checked at each
+/// connection.
 ///
 /// ```
 /// # use payments_model::webhook::EndpointUrl;
@@ -74,13 +76,13 @@ pub enum EndpointUrlError {
     /// Another port than 443.
     #[error("the URL has the port {0:?}; only port 443 is permitted, so leave the port out")]
     Port(String),
-    /// An IP address, in whatever notation.
+    /// An IP address, in any notation.
     #[error("the host {0:?} is an IP address; use a DNS name")]
     IpAddress(String),
     /// A name that is only known within a network.
     #[error("the host {0:?} is not a public name; use a DNS name that resolves on the internet")]
     Private(String),
-    /// No valid DNS name.
+    /// The host is not a valid DNS name.
     #[error(
         "the host {0:?} is not a DNS name; use labels of letters, digits and hyphens, separated by dots, such as hooks.example.com"
     )]
@@ -125,7 +127,7 @@ impl EndpointUrl {
         Ok(url)
     }
 
-    /// Parses the URL of an endpoint on this machine, however long it is.
+    /// Parses the URL of an endpoint on this machine, of any length.
     fn any_loopback(text: &str) -> Result<Self, EndpointUrlError> {
         const NOT: EndpointUrlError = EndpointUrlError::NotLoopback;
         let (authority, rest) = split(text, "http://").ok_or(NOT)??;
@@ -136,8 +138,9 @@ impl EndpointUrl {
         Ok(Self { text: format!("http://{host}:{port}{rest}"), host, loopback_port: Some(port) })
     }
 
-    /// Reads a stored URL, which is of either kind. Its length and its host are not checked again: they were permitted when it was stored,
-    /// and whoever sends there decides what it connects to.
+    /// Reads a stored URL, which is of either kind. Its length and its host are not checked again:
+    /// they were permitted when it was stored, and the sender checks the addresses that it connects
+    /// to.
     ///
     /// # Errors
     /// [`EndpointUrlError`] for a text that has another scheme, or no host.
@@ -165,7 +168,7 @@ impl EndpointUrl {
         &self.host
     }
 
-    /// The port of a loopback URL; none for a public one.
+    /// The port of a loopback URL; `None` for a public one.
     #[must_use]
     pub const fn loopback_port(&self) -> Option<u16> {
         self.loopback_port
@@ -178,7 +181,7 @@ impl std::fmt::Display for EndpointUrl {
     }
 }
 
-/// Checks the length of a URL: as it was given, and in the form that is kept, which can have a `/` more.
+/// Checks the length of a URL: as it was given, and in its stored form, which can have a `/` more.
 fn not_too_long(text: &str) -> Result<(), EndpointUrlError> {
     match text.chars().count() {
         count if count > MAX_URL_CHARS => Err(EndpointUrlError::TooLong(count)),
@@ -186,7 +189,8 @@ fn not_too_long(text: &str) -> Result<(), EndpointUrlError> {
     }
 }
 
-/// Splits a URL into its authority and what follows, which begins with `/`. None if it has another scheme.
+/// Splits a URL into its authority and the rest, which begins with `/`. `None` if it has another
+/// scheme.
 fn split<'t>(text: &'t str, scheme: &str) -> Option<Result<(&'t str, String), EndpointUrlError>> {
     let start = text.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme))?;
     let text = &text[start.len()..];
@@ -212,8 +216,9 @@ fn path_and_query(rest: &str) -> Result<String, EndpointUrlError> {
 
 /// Returns a public host's name in lower case.
 ///
-/// The last label is of letters, or begins with `xn--`, as all top-level domains are (RFC 3696, 2). So no notation of an IPv4 address is
-/// a name: their last part is a number, decimal, octal or hexadecimal.
+/// The last label consists of letters, or begins with `xn--`, as all top-level domains do (RFC
+/// 3696, 2). So no notation of an IPv4 address is a name: their last part is a number, decimal,
+/// octal or hexadecimal.
 fn public_name(host: &str) -> Result<String, EndpointUrlError> {
     if !host.is_ascii() {
         return Err(EndpointUrlError::NotPunycode);
@@ -240,7 +245,8 @@ fn is_number(part: &str) -> bool {
         || part.strip_prefix("0x").is_some_and(is_hexadecimal)
 }
 
-/// Whether a part of a name is of 1 to 63 letters, digits and hyphens, with none of these at an end (RFC 1035, 2.3.1 and 2.3.4).
+/// Whether a part of a name has 1 to 63 letters, digits and hyphens, without a hyphen at an end
+/// (RFC 1035, 2.3.1 and 2.3.4).
 fn is_label(label: &str) -> bool {
     let is_known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=63).contains(&label.len()) && label.bytes().all(is_known) && !label.starts_with('-') && !label.ends_with('-')

@@ -1,4 +1,4 @@
-//! Ids of webhook messages, by which receivers know a message that comes again.
+//! Ids of webhook messages, by which receivers recognise repeated messages.
 
 use std::str::FromStr;
 
@@ -9,7 +9,8 @@ pub const MAX_MESSAGE_ID_CHARS: usize = 128;
 
 /// The id of a webhook message: 1 to [`MAX_MESSAGE_ID_CHARS`] ASCII letters, digits, `-` or `_`.
 ///
-/// Dots are not allowed, because they separate the parts of what is signed: `<id>.<timestamp>.<body>`.
+/// Dots are not allowed, because they separate the parts of the signed text:
+/// `<id>.<timestamp>.<body>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MessageId(String);
 

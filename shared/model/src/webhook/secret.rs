@@ -1,4 +1,4 @@
-//! Secrets of webhook endpoints, derived from one master secret, and how they sign (Standard Webhooks).
+//! Secrets of webhook endpoints, derived from one master secret, and their signatures (Standard Webhooks).
 
 use std::str::FromStr;
 
@@ -15,7 +15,8 @@ use crate::webhook::message_id::MessageId;
 /// The fewest characters of a master secret. 32 of Secrets Manager's letters and digits have 190 bits.
 pub const MIN_MASTER_CHARS: usize = 32;
 
-/// What the derivation of secrets signs before endpoint and generation, so that the master signs nothing else by it.
+/// The text that the derivation signs before endpoint and generation, so that the master secret
+/// signs nothing else with it.
 const DERIVATION: &[u8] = b"scheduled-payments webhook endpoint secret, version 1";
 
 /// The secret from which the secrets of all endpoints are derived. It is never shown.
@@ -68,7 +69,7 @@ impl SecretGeneration {
         self.0
     }
 
-    /// The generation after this one; none after the last.
+    /// The generation after this one; `None` after the last.
     #[must_use]
     pub const fn next(self) -> Option<Self> {
         match self.0.checked_add(1) {
@@ -89,7 +90,7 @@ impl SecretGeneration {
 pub struct EndpointSecret([u8; 32]);
 
 impl EndpointSecret {
-    /// Derives a secret. The same master, endpoint and generation always have the same one.
+    /// Derives a secret. The same master, endpoint and generation always give the same one.
     #[must_use]
     pub fn derive(master: &MasterSecret, endpoint: &EndpointId, generation: SecretGeneration) -> Self {
         // Of fixed length, or without a NUL and followed by one: no two endpoints or generations give the same bytes.

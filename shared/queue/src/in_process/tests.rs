@@ -165,7 +165,7 @@ fn a_sample_leaves_messages_where_they_are() {
     let first = queue.sample(at(1));
     assert_eq!((first.len(), first[0].receive_count, first[0].sent_at), (10, 1, at(0)));
     assert_eq!(queue.counts(at(1)), counts(12, 0));
-    // Those that nobody looked at come first.
+    // Messages that were not sampled come first.
     assert_eq!(bodies(&queue.sample(at(1)))[..2], ["10", "11"]);
     assert_eq!(queue.receive(10, at(1)).len(), 10);
 }

@@ -1,4 +1,4 @@
-//! The JSON of requests, and which messages are settlement results.
+//! The JSON of requests, and tests of which messages are settlement results.
 
 use payments_model::{Actor, JsonText, ScheduledFor, ShardCount};
 

@@ -15,7 +15,7 @@ fuzz_target!(|input: &[u8]| {
     if let Ok(text) = frame::text_of(stored, bytes) {
         assert_eq!((text.len(), text.capacity()), (bytes, bytes));
     }
-    // Any text is the same after it was compressed, at each level that is used.
+    // At each level in use, a compressed text decompresses to the same text.
     let text = String::from_utf8_lossy(stored);
     let text = text.get(..text.floor_char_boundary(MOST)).unwrap_or_default();
     if !text.is_empty() {

@@ -29,8 +29,8 @@ pub const MAX_DATES_PER_COMMIT: usize = 97;
 /// eight other numbers that is 2.7 KB of the 4 KB that an expression may have.
 pub const MAX_SUMS_PER_DATE: usize = 250;
 
-/// How long a checkpoint is kept after its last use. The stream keeps records for a day, so none
-/// can arrive again after that.
+/// Time for which a checkpoint is kept after its last use. The stream keeps records for a day, so
+/// no record can arrive again after that.
 const KEPT_FOR: TimeDelta = TimeDelta::days(7);
 
 /// The counters' change by consecutive records of a stream shard.
@@ -66,9 +66,10 @@ impl Store {
         text_of(&item, "sequenceNumber").parse().map(Some).map_err(unreadable)
     }
 
-    /// Adds to the counters of the shard's lane, moves its checkpoint from `expected`, and appends its events to the log whose
-    /// head is given, all or nothing: 2 write units per KB of each counter, 2 for the checkpoint, and if there are events 2 for each KB of their
-    /// compressed segment, and 2 for the log's head.
+    /// Adds to the counters of the shard's lane, moves its checkpoint from `expected`, and appends
+    /// its events to the log whose head is given, all or nothing: 2 write units per KB of each
+    /// counter, 2 for the checkpoint, and if there are events 2 for each KB of their compressed
+    /// segment, and 2 for the log's head.
     ///
     /// # Errors
     /// [`StoreError`] if DynamoDB fails. [`StoreError::Throttled`] also if another shard commits to

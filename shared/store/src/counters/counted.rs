@@ -1,6 +1,7 @@
 //! A head's image in the stream, as far as counters need it.
 //!
-//! Nothing else is read. A head written by a later version, with unknown attributes, still counts.
+//! No other attribute is read. A head written by a later version, with unknown attributes, still
+//! counts.
 
 use payments_model::{BusinessDate, Money, Status};
 use serde_dynamo::{AttributeValue, Item};
@@ -25,7 +26,7 @@ pub struct Counted {
 pub struct Uncountable {
     /// The due date, if it can be read.
     pub due_date: Option<BusinessDate>,
-    /// What is wrong.
+    /// The fault.
     pub why: &'static str,
 }
 

@@ -27,7 +27,7 @@ const UNPARSED: &str = "unparsed";
 pub struct DateCounters {
     /// The numbers.
     pub counts: DayCounts,
-    /// How often each lane was written; 0 for one that does not exist.
+    /// The number of writes of each lane; 0 for a lane that does not exist.
     pub moves: [u64; LANES],
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn attributes(counts: &DayCounts) -> Vec<(String, AttributeValue)> {
     all.map(|(name, number)| (name, AttributeValue::N(number.to_string()))).collect()
 }
 
-/// Decodes a counter: its date, its numbers, and how often it was written.
+/// Decodes a counter: its date, its numbers, and the number of its writes.
 fn decode_counter(table: &str, item: &Item) -> Result<(BusinessDate, DayCounts, u64), StoreError> {
     let unreadable = |_| StoreError::unreadable(table, key_of(item), "its sort key is not a date");
     let date = text_of(item, "sk").parse().map_err(unreadable)?;

@@ -14,10 +14,10 @@ use crate::item::{Item, key_of, parse_money, text_of};
 use crate::key::due::DueSort;
 use crate::store::Store;
 
-/// How many index entries one query reads: 300 KB.
+/// The index entries that one query reads: 300 KB.
 const PAGE: i32 = 1_000;
 
-/// The most unreadable entries of a date that are named. The others are counted.
+/// The most unreadable entries of a date that are named. Further ones are only counted.
 const MAX_EXAMPLES: usize = 10;
 
 /// The result of a recount.
@@ -25,7 +25,7 @@ const MAX_EXAMPLES: usize = 10;
 pub struct Recounted {
     /// The numbers.
     pub counts: DayCounts,
-    /// How many index entries cannot be read. If any, the numbers may be wrong.
+    /// The number of index entries that cannot be read. If there are any, the numbers may be wrong.
     pub unreadable: u64,
     /// The errors of the first few of those entries.
     pub examples: Vec<StoreError>,
@@ -152,7 +152,7 @@ impl DueRecount {
 }
 
 impl Next {
-    /// The read that follows a page of the hot table once history was read as far.
+    /// The next read after a page of the hot table, once history was read as far.
     fn after(page: HotPage) -> Self {
         page.last.map_or(Self::Nothing, |last| Self::Hot(Some(last)))
     }

@@ -23,9 +23,9 @@ const FOUND_AT: &str = "foundAt";
 pub struct Evidence {
     /// The recounted numbers.
     pub recounted: DayCounts,
-    /// How often each lane of the counters had been written.
+    /// The number of writes of each lane of the counters.
     pub moves: [u64; LANES],
-    /// When this was first found.
+    /// The time at which this was first found.
     pub found_at: UtcSecond,
 }
 
@@ -162,7 +162,7 @@ impl Store {
     }
 }
 
-/// The condition that a lane has not been written since it was read. One that was never written
+/// The condition that a lane has not been written since it was read. A lane that was never written
 /// may be missing.
 fn unmoved(moves: u64) -> &'static str {
     if moves == 0 { "attribute_not_exists(moves) OR moves = :moves" } else { "moves = :moves" }

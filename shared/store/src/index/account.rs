@@ -1,7 +1,7 @@
-//! An account's payments in both tables, by when they are due.
+//! An account's payments in both tables, by due time.
 //!
-//! Heads are in the order of their slots. Those whose payments are due at another time are left out there, and found by the `moved`
-//! index, which follows within moments.
+//! Heads are in the order of their slots. Payments that are due at another time are left out there,
+//! and are found by the `moved` index, which is up to date within moments.
 
 use std::cmp::Reverse;
 
@@ -24,7 +24,7 @@ use crate::store::Store;
 /// A query for some of an account's payments.
 #[derive(Debug, Clone)]
 pub struct AccountQuery<'a> {
-    /// Whose.
+    /// The account.
     pub account: &'a AccountId,
     /// Due at this instant or later.
     pub from: UtcSecond,
@@ -32,39 +32,39 @@ pub struct AccountQuery<'a> {
     pub to: UtcSecond,
     /// Only payments that follow this one in the order.
     pub after: Option<Place>,
-    /// Which payments.
+    /// The filter of the list.
     pub filter: &'a AccountFilter,
-    /// In which order.
+    /// The order of the list.
     pub order: ListOrder,
-    /// How many payments to read before filtering.
+    /// The number of payments to read before filtering.
     pub limit: u16,
     /// Whether to read history too: heads of past days may be there alone.
     pub with_history: bool,
 }
 
-/// Which of an account's payments a list has.
+/// The filter of a list of an account's payments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccountFilter {
-    /// Those in these statuses.
+    /// The statuses of the payments.
     pub statuses: Statuses,
-    /// Those to this account.
+    /// The payee, if only its payments are listed.
     pub payee: Option<AccountId>,
-    /// Those with this reference.
+    /// The reference, if only payments with it are listed.
     pub reference: Option<Reference>,
 }
 
 /// The order of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListOrder {
-    /// What is due first comes first.
+    /// Earliest due time first.
     #[default]
     Ascending,
-    /// What is due last comes first.
+    /// Latest due time first.
     Descending,
 }
 
 impl AccountFilter {
-    /// Whether it leaves nothing out.
+    /// Whether the filter passes all payments.
     #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::default()
@@ -72,7 +72,8 @@ impl AccountFilter {
 
     /// Whether the list has this head.
     fn has(&self, item: &Item) -> bool {
-        // A status that this version does not know is unreadable, and an unreadable head is shown as such.
+        // A status that this version does not know is unreadable, and an unreadable head is shown
+        // as such.
         let has_status = text_of(item, "status").parse().map_or(true, |status| self.statuses.has(status));
         let payee = self.payee.as_ref().map(AccountId::as_str);
         let reference = self.reference.as_ref().map(Reference::as_str);
@@ -89,9 +90,9 @@ pub struct AccountPage {
     pub heads: Vec<(Place, Result<Head, StoreError>)>,
     /// Items whose sort keys cannot be read. They have no place in the order, so the next page can show them again.
     pub without_key: Vec<StoreError>,
-    /// Where the next page begins, if there may be more.
+    /// The start of the next page, if there may be more.
     pub next: Option<Place>,
-    /// How many payments were read, before filtering.
+    /// The number of payments that were read, before filtering.
     pub read: usize,
 }
 
@@ -110,7 +111,7 @@ impl Store {
         let both = [self.tables.payments.as_str(), self.tables.history.as_str()];
         let tables = if query.with_history { &both[..] } else { &both[..1] };
         let read = async {
-            // At once: each leaves out what the other shows, whichever is read first.
+            // Both reads run at once: each leaves out what the other shows, whichever is first.
             let slots = async {
                 let mut stretches = Vec::new();
                 for table in tables {
@@ -148,8 +149,8 @@ impl Store {
                     Err(error) => without_key.push(error),
                 }
             }
-            // If the last key cannot be read, the page ends at the last one that can. If none can be read, this page
-            // goes on.
+            // If the last key cannot be read, the page ends at the last readable one. If none is
+            // readable, this page continues.
             let last = rows.last().map(|(place, _)| *place);
             let end = |key: &Item| slot_of(table, key).ok().map(Slot::first_place);
             match answer.last_evaluated_key.as_ref().map(|key| end(key).or(last)) {
@@ -172,7 +173,7 @@ impl Store {
             let next = loop {
                 let request = self.query_moved(table, query).set_exclusive_start_key(after);
                 let answer = request.send().await.map_err(failed("Query"))?;
-                // An entry whose key cannot be read is left out where its slot would be.
+                // An entry whose key cannot be read is left out, like its slot.
                 let entries = answer.items.unwrap_or_default();
                 keys.extend(entries.iter().filter_map(|entry| head_key_of(table, entry).ok()));
                 match answer.last_evaluated_key.as_ref().map(place_of) {
@@ -198,7 +199,7 @@ impl Store {
                 }
             }
         }
-        // A head may have moved on since, out of the range or behind its end.
+        // A head may have moved since, out of the range or beyond its end.
         let (from, to) = bounds(query);
         rows.retain(|(place, _)| (from.as_str()..to.as_str()).contains(&place_sort(*place).as_str()));
         rows.sort_unstable_by_key(|(place, _)| *place);

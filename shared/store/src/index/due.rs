@@ -18,7 +18,7 @@ use crate::payment::head_item::head_key_of;
 use crate::schema::DUE;
 use crate::store::Store;
 
-/// What of an entry of the `due` index says only which payment it is.
+/// The attributes of an entry of the `due` index that only identify the payment.
 pub(crate) const DUE_KEYS: &str = "pk, sk, due";
 
 /// An entry of the `due` index: eventually consistent, with only some attributes of the head.
@@ -28,17 +28,17 @@ pub struct DueRow {
     pub head: HeadKey,
     /// Its status, due date, due time and id.
     pub due: DueSort,
-    /// Who is paid.
+    /// The account that is paid.
     pub payee: AccountId,
-    /// How much.
+    /// The amount.
     pub money: Money,
     /// The client's reference.
     pub reference: Option<Reference>,
     /// Its version.
     pub version: u32,
-    /// When it was settled, if it was.
+    /// The time of its settlement, if it was settled.
     pub settled_at: Option<UtcSecond>,
-    /// Why it failed, if it did.
+    /// The code of its failure, if it failed.
     pub failure_code: Option<FailureCode>,
 }
 
@@ -53,7 +53,8 @@ pub struct DuePage {
     pub next: Option<DueSort>,
 }
 
-/// A row, or why it cannot be read, and the id of the payment to which it belongs, as far as its keys can be read.
+/// A row, or the reason why it cannot be read, and the id of its payment, as far as its keys can be
+/// read.
 type KeyedRow = (PaymentId, Result<DueRow, StoreError>);
 
 impl DuePage {
@@ -76,17 +77,17 @@ impl DuePage {
 /// A range of one shard and status of the `due` index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueRange {
-    /// Which shard.
+    /// The shard.
     pub shard: Shard,
-    /// Which status.
+    /// The status.
     pub status: Status,
-    /// Which dates.
+    /// The dates.
     pub until: DueUntil,
     /// Only keys after this one.
     pub after: Option<DueSort>,
 }
 
-/// How far a [`DueRange`] reaches.
+/// The dates of a [`DueRange`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DueUntil {
     /// From the earliest date to this date and instant, included.
@@ -141,9 +142,9 @@ impl Store {
         Ok(DuePage::of(rows.into_iter().map(|(_, row)| row), unreadable, end))
     }
 
-    /// Returns the same page of both tables, with each payment once. A settlement that only history knows
-    /// yet is left out: its payment is still pending. That also reads the pending payments between the page's first and last,
-    /// 1 MB of them at most: the page ends where they do.
+    /// Returns the same page of both tables, with each payment once. A settlement that only history
+    /// has yet is left out: its payment is still pending. For that, the pending payments between
+    /// the page's first and last are read, too, 1 MB of them at most: the page ends where they do.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let read = async {
             let hot = self.due_stretch(&self.tables.payments, range, limit).await?;
@@ -168,8 +169,8 @@ impl Store {
         Ok((u64::try_from(answer.count).unwrap_or(0), answer.last_evaluated_key.is_some()))
     }
 
-    /// Takes settled payments out of history's rows that are pending in the hot table, if history alone has any. Returns
-    /// how far the pending ones were read, as a stretch without rows.
+    /// Removes settled payments from history's rows that are pending in the hot table, if only
+    /// history has any. Returns how far the pending ones were read, as a stretch without rows.
     async fn leave_out_pending(
         &self,
         range: &DueRange,
@@ -198,8 +199,8 @@ impl Store {
         Ok(Stretch { rows: Vec::new(), end })
     }
 
-    /// Returns one table's part of a page, and the entries whose keys cannot be read. Those have no
-    /// place in the order, and must not hide the others.
+    /// Returns one table's part of a page, and the entries whose keys cannot be read. Such entries
+    /// have no place in the order, and must not hide the others.
     async fn due_stretch(
         &self,
         table: &str,
@@ -221,8 +222,8 @@ impl Store {
                     Err(error) => unreadable.push(error),
                 }
             }
-            // If the last key cannot be read, the page ends at the last one that can, and the next
-            // page shows the unreadable ones again. If none can be read, this page goes on.
+            // If the last key cannot be read, the page ends at the last readable one, and the next
+            // page shows the unreadable ones again. If none is readable, this page continues.
             let last = rows.last().map(|(due, _)| *due);
             let end = answer.last_evaluated_key.as_ref().map(|key| due_of(table, key).ok().or(last));
             match end {
@@ -258,11 +259,11 @@ fn decode_row(table: &str, entry: Item) -> Result<DueRow, StoreError> {
     let parse = || -> Result<DueRow, Fault> {
         let row: Projected = serde_dynamo::from_item(entry)?;
         let (head, due): (_, DueSort) = (parse_head_key(&row.pk, &row.sk)?, row.due.parse()?);
-        // Else a claim would keep the due key of another payment.
+        // Otherwise a claim would keep the due key of another payment.
         if head.slot.payment_id != due.payment_id {
             return Err(format!("its due key is that of payment {}, due at {}", due.payment_id, due.due_at).into());
         }
-        // A claim makes the next one.
+        // A claim raises the version.
         if !(1..u32::MAX).contains(&row.version) {
             return Err(format!("no payment has the version {}", row.version).into());
         }

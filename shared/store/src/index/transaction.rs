@@ -8,7 +8,7 @@ use crate::payment::head_item::head_key_of;
 use crate::schema::TRANSACTION;
 use crate::store::Store;
 
-/// How many payments of one transaction id are read: two are enough for an alarm.
+/// The payments of one transaction id that are read: two are enough for an alarm.
 const ENOUGH: i32 = 2;
 
 impl Store {

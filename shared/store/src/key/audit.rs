@@ -11,15 +11,15 @@ use crate::key::KeyError;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AuditMonth(String);
 
-/// Why a text is not a month.
+/// A text that is not a month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a month as YYYY-MM, such as 2026-12")]
 pub struct AuditMonthError;
 
-/// What names an action: when it was previewed, and its id.
+/// The name of an action: the time of its preview, and its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionName {
-    /// When it was previewed.
+    /// The time of its preview.
     pub previewed_at: UtcSecond,
     /// Its id.
     pub id: ActionId,
@@ -46,7 +46,7 @@ impl fmt::Display for AuditMonth {
     }
 }
 
-/// The partition key of what operators did in a month: `AUDIT#<YYYY-MM>`.
+/// The partition key of a month's actions of operators: `AUDIT#<YYYY-MM>`.
 pub(crate) fn audit_partition(month: &AuditMonth) -> String {
     format!("AUDIT#{month}")
 }
@@ -56,12 +56,14 @@ pub(crate) fn audit_sort(name: ActionName) -> String {
     format!("{}#{}", name.previewed_at, name.id)
 }
 
-/// The sort key of an action's outcome, which follows that of its intent: `<previewedAt>#<actionId>#outcome`.
+/// The sort key of an action's outcome, right after that of its intent:
+/// `<previewedAt>#<actionId>#outcome`.
 pub(crate) fn audit_outcome_sort(name: ActionName) -> String {
     format!("{}#outcome", audit_sort(name))
 }
 
-/// Parses [`audit_sort`] and [`audit_outcome_sort`]. Returns also whether it is that of an outcome.
+/// Parses [`audit_sort`] and [`audit_outcome_sort`]. Also returns whether the key is that of an
+/// outcome.
 pub(crate) fn parse_audit_sort(text: &str) -> Result<(ActionName, bool), KeyError> {
     let parse = || {
         let (intent, is_outcome) = text.strip_suffix("#outcome").map_or((text, false), |intent| (intent, true));

@@ -15,9 +15,9 @@ pub struct DueSort {
     pub status: Status,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
-    /// When it falls due, which its head's slot does not say.
+    /// The due time, which its head's slot does not say.
     pub due_at: UtcSecond,
-    /// Which payment.
+    /// The payment's id.
     pub payment_id: PaymentId,
 }
 

@@ -1,4 +1,4 @@
-//! Keys keep their values, and their order.
+//! Tests that keys keep their values, and their order.
 
 use payments_model::{ActionId, AmendmentId, BusinessZone, IdempotencyKey, Status, UtcSecond};
 use proptest::prelude::*;

@@ -11,9 +11,9 @@ use crate::key::KeyError;
 /// quarter-hour of the settlement as `YYYYMMDDHHMM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnreportedSort {
-    /// When the payment was settled.
+    /// The time of the payment's settlement.
     pub settled_at: UtcSecond,
-    /// Which payment.
+    /// The payment's id.
     pub payment_id: PaymentId,
 }
 

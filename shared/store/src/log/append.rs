@@ -1,4 +1,4 @@
-//! Appending: a segment is put and the log's head moves, in the transaction of the commit that the events come from.
+//! Appends events: a segment is put and the log's head moves, in the transaction of the events' commit.
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
@@ -11,7 +11,7 @@ use crate::log::head::{LogHead, Missed, log_key};
 use crate::log::segment;
 use crate::store::Store;
 
-/// The most tries to note what is missing, if others note something at the same moment.
+/// The most tries to note a loss, if other writers note one at the same moment.
 const MAX_NOTES: usize = 20;
 
 impl Store {
@@ -84,8 +84,8 @@ impl Store {
             .build()
     }
 
-    /// Notes in the head of the log, if there is one, what is not in it: 1 read unit, and if there is one 1 write unit. The next append says so
-    /// in the log.
+    /// Notes a loss in the head of the log, if there is one: 1 read unit, and if there is a head 1
+    /// write unit. The next append reports it in the log.
     pub async fn note_missed(&self, missed: Missed) -> Result<(), StoreError> {
         for _ in 0..MAX_NOTES {
             if self.try_to_note(missed).await? {
@@ -96,7 +96,7 @@ impl Store {
         Err(StoreError::Throttled { operation: "UpdateItem", source })
     }
 
-    /// Returns whether nobody else noted something meanwhile.
+    /// Returns whether no other writer noted a loss meanwhile.
     async fn try_to_note(&self, missed: Missed) -> Result<bool, StoreError> {
         let Some(head) = self.log_head().await? else { return Ok(true) };
         let (mut since, mut until) = (missed.since, missed.until);

@@ -1,4 +1,4 @@
-//! Consumers: how far each has read the log.
+//! Consumers: the position of each in the log.
 //!
 //! | item | pk | sk | `position` |
 //! |---|---|---|---|
@@ -18,13 +18,14 @@ use crate::store::Store;
 /// The end of the partition key of consumers.
 pub(crate) const CONSUMERS: &str = "CONSUMERS";
 
-/// What the sort keys of the consumers of endpoints begin with.
+/// The prefix of the sort keys of endpoints' consumers.
 pub(crate) const WEBHOOK: &str = "webhook#";
 
 const POSITION: &str = "position";
 
 impl Store {
-    /// Returns how far a consumer has read, strongly consistent: 1 read unit. `None` if it has not read yet.
+    /// Returns the position of a consumer, strongly consistent: 1 read unit. `None` if it has not
+    /// read yet.
     pub async fn log_consumer(&self, name: &str) -> Result<Option<LogPosition>, StoreError> {
         let Some(item) = self.get(&self.tables.log, consumer_key(name)).await? else { return Ok(None) };
         let position = text_of(&item, POSITION).parse();
@@ -36,8 +37,9 @@ impl Store {
         self.items_between(&self.tables.log, log_partition(CONSUMERS), WEBHOOK, "webhook#~").await
     }
 
-    /// Moves a consumer, if it is where it was read: 1 write unit. Returns whether this call moved it; false also if its reply was lost and
-    /// the SDK sent it again, since another run may have moved it to the same place. Attributes that this version does not know stay.
+    /// Moves a consumer, if its position is as it was read: 1 write unit. Returns whether this call
+    /// moved it; false also if its reply was lost and the SDK sent it again, since another run may
+    /// have moved it to the same place. Attributes that this version does not know stay.
     pub async fn move_log_consumer(
         &self,
         name: &str,
@@ -71,8 +73,9 @@ pub(crate) fn webhook_key(id: &EndpointId) -> Item {
     item_key(log_partition(CONSUMERS), format!("{WEBHOOK}{id}"))
 }
 
-/// The number after which the leases of a consumer begin that is created at an instant: its microseconds. An earlier consumer of its name
-/// has none as high, because each change that raised its own took longer than one.
+/// The number before the first lease of a consumer that is created at an instant: its microseconds.
+/// An earlier consumer of the same name never reached it, because each change that raised its
+/// number took longer than a microsecond.
 #[must_use]
 pub fn first_lease(at: DateTime<Utc>) -> u64 {
     u64::try_from(at.timestamp_micros()).unwrap_or_default()

@@ -1,7 +1,9 @@
 //! A restore ends an epoch of the log and begins the next one.
 //!
-//! The log's head says where a restore is: its source is that of a stream, [`NO_SOURCE`] once the epoch is to end, and [`RESTORING`] while
-//! the first events of the next one are appended. The function appends only what is of the head's source, so nothing comes in between.
+//! The log's head has the stage of a restore in its source: a stream while the log is open,
+//! [`NO_SOURCE`] once the epoch is to end, and [`RESTORING`] while the first events of the next one
+//! are appended. The function appends only changes of the head's source, so nothing comes in
+//! between.
 
 use payments_model::UtcSecond;
 
@@ -14,19 +16,19 @@ use crate::store::Store;
 /// The source while an epoch begins.
 const RESTORING: &str = "restore";
 
-/// Where the log is between two epochs.
+/// The stage of the log between two epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStage {
-    /// It takes the changes of its source.
+    /// The log takes the changes of its source.
     Open,
-    /// It takes no changes. Its epoch is to end.
+    /// The log takes no changes. Its epoch is to end.
     Ended,
     /// A new epoch has begun, and takes no changes yet.
     Begun,
 }
 
 impl LogHead {
-    /// Where the log is between two epochs.
+    /// The stage of the log between two epochs.
     #[must_use]
     pub fn stage(&self) -> LogStage {
         match self.source.as_str() {
@@ -55,16 +57,17 @@ impl LogHead {
         LogPosition { epoch: self.epoch, number: 1, offset: 0 }
     }
 
-    /// Where a reader begins that is new, and wants what comes from now on. What took the place of a lost log is read from its beginning: readers
-    /// whose places were lost with it must see that.
+    /// The start of a new reader that wants the events from now on. A log that replaced a lost one
+    /// is read from its beginning: readers that lost their places with it must see the loss.
     #[must_use]
     pub fn start_of_news(&self, now: UtcSecond) -> LogPosition {
         let is_after_loss = self.first_epoch() == self.epoch && !self.ended.is_empty();
         if is_after_loss { self.start_of_epoch().max(self.start(now)) } else { self.end() }
     }
 
-    /// Where a reader goes on whose place a restore of the log lost: what the epoch begins with says what may be missing. An epoch that
-    /// is to end has said it to nobody yet, so the reader waits for the next one.
+    /// The start of a reader whose place a restore of the log lost: the first events of the epoch
+    /// say what may be missing. An epoch that is to end has no such events yet, so the reader waits
+    /// for the next one.
     #[must_use]
     pub fn start_after_loss(&self, now: UtcSecond) -> LogPosition {
         if self.stage() == LogStage::Ended { self.end() } else { self.start_of_epoch().max(self.start(now)) }
@@ -79,12 +82,14 @@ impl LogHead {
 }
 
 impl Store {
-    /// Lets the log take no more changes, and end before a segment's number: 2 write units. Returns whether its head was as it was read.
+    /// Makes the log take no more changes, and end before a segment's number: 2 write units.
+    /// Returns whether its head was as it was read.
     pub async fn end_epoch(&self, head: &LogHead, end: u64) -> Result<bool, StoreError> {
         self.change_log_head(head, &LogHead { next: end, ..head.of_source(NO_SOURCE) }).await
     }
 
-    /// Writes the head of a log that was lost: it takes no changes, and says that some are missing. 2 write units. Returns whether there was no log.
+    /// Writes the head of a lost log: it takes no changes, and says that some are missing. 2 write
+    /// units. Returns whether there was no log.
     pub async fn begin_lost_log(&self, now: UtcSecond) -> Result<bool, StoreError> {
         let lost = LogHead { missed: Some(Missed { since: None, until: now }), ..LogHead::first(NO_SOURCE, now) };
         self.change_log_head(&LogHead::first(RESTORING, now), &lost).await
@@ -103,7 +108,8 @@ impl Store {
         Ok(self.transact(actions.into_iter().collect()).await?.is_ok())
     }
 
-    /// Lets the log take the changes of a stream: 2 write units. Returns whether its head was as it was read.
+    /// Makes the log take the changes of a stream: 2 write units. Returns whether its head was as
+    /// it was read.
     pub async fn open_epoch(&self, head: &LogHead, source: &str) -> Result<bool, StoreError> {
         self.change_log_head(head, &head.of_source(source)).await
     }
@@ -114,8 +120,9 @@ impl Store {
         Ok(self.transact(action.map(|action| vec![action])).await?.is_ok())
     }
 
-    /// The number after the last segment of the head's epoch that is there at `now`. A table that was restored while a segment was appended can lack what
-    /// its head counts, or have what it does not count: a few segments, which are looked for one by one.
+    /// The number after the last segment of the head's epoch that exists at `now`. If a table was
+    /// restored while a segment was appended, its head may count segments that are missing, or may
+    /// not count existing ones: they are few, and are looked for one by one.
     pub async fn end_of_segments(&self, head: &LogHead, now: UtcSecond) -> Result<u64, StoreError> {
         let (epoch, kept) = head.oldest(now);
         let kept = if epoch == head.epoch { kept } else { 1 };

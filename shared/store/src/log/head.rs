@@ -1,4 +1,4 @@
-//! The head of the log: its epoch, the number of the next segment, and the day that each kept segment is of.
+//! The head of the log: its epoch, the number of the next segment, and the day of each kept segment.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,11 @@ use crate::store::Store;
 /// The end of the partition key of the log's head, and its sort key.
 pub(crate) const HEAD: &str = "HEAD";
 
-/// The source of a log whose epoch is to end: the changes of no stream are taken.
+/// The source of a log whose epoch is to end: it takes the changes of no stream.
 pub(super) const NO_SOURCE: &str = "none";
 
-/// How long a day's segments can be read, from the day's beginning: each for 35 days at least.
+/// Time for which a day's segments can be read, from the day's beginning: each for at least 35
+/// days.
 pub const LOG_KEPT_FOR: TimeDelta = TimeDelta::days(36);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
@@ -30,11 +31,11 @@ pub struct LogHead {
     pub epoch: Epoch,
     /// The number of the next segment of this epoch. The first is 1.
     pub next: u64,
-    /// The stream whose changes the log holds: its ARN. The changes of another stream are refused.
+    /// The stream whose changes the log holds: its ARN. Changes of other streams are rejected.
     pub source: String,
     /// For each epoch that has ended, the number after its last segment.
     pub ended: BTreeMap<Epoch, u64>,
-    /// What is missing and not marked yet.
+    /// The loss that is not marked yet.
     pub missed: Option<Missed>,
     /// For each day of which segments are kept (in days since 1970, UTC), the epoch and number that were next when it began.
     pub(super) days: BTreeMap<i64, (Epoch, u64)>,
@@ -43,9 +44,10 @@ pub struct LogHead {
 /// Changes that are not in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missed {
-    /// When the first of them was made. Known for those that a restore may have lost, and not for those that the counters lack, too.
+    /// The time of the first of them. Known for changes that a restore may have lost, but not for
+    /// changes that the counters lack, too.
     pub since: Option<UtcSecond>,
-    /// When the last of them was counted, or was found to be missing.
+    /// The time at which the last of them was counted, or was found to be missing.
     pub until: UtcSecond,
 }
 
@@ -85,12 +87,13 @@ impl LogHead {
         }
     }
 
-    /// Whether it was never written. That of a lost log is written before anything is appended.
+    /// Whether the head was never written. The head of a lost log is written before anything is
+    /// appended.
     pub(super) fn is_unwritten(&self) -> bool {
         self.next == 1 && self.ended.is_empty() && self.source != NO_SOURCE
     }
 
-    /// The head after one more segment, appended at `now`. The segment says what was missed.
+    /// The head after one more segment, appended at `now`. The segment marks the loss.
     #[must_use]
     pub fn after_append(&self, now: UtcSecond) -> Self {
         let mut head = Self { missed: None, ..self.clone() };
@@ -103,7 +106,8 @@ impl LogHead {
         head
     }
 
-    /// The place where the day of an instant began in the log, or that of an earlier day; if nothing of these is kept, the oldest one.
+    /// The place where the day of an instant began in the log, or that of an earlier day; if no
+    /// such segment is kept, the oldest one.
     #[must_use]
     pub fn day_before(&self, at: UtcSecond) -> LogPosition {
         let earlier = self.days.range(..=day_of(at)).next_back().map_or(i64::MIN, |(day, _)| *day);
@@ -116,15 +120,15 @@ impl LogHead {
         self.days.range(day..).map(|(_, first)| *first).min()
     }
 
-    /// Whether the log had segments before the day of an instant, and keeps at `now` all since then. If not, the events of its first
-    /// segment say since when there is a log.
+    /// Whether the log had segments before the day of an instant, and at `now` keeps all since
+    /// then. If not, the events of its first segment say when the log began.
     #[must_use]
     pub fn covers(&self, at: UtcSecond, now: UtcSecond) -> bool {
         let first = LogPosition { epoch: self.first_epoch(), number: 1, offset: 0 };
         is_kept(day_of(at), now) && self.day_before(at).max(self.start(now)) > first
     }
 
-    /// The first epoch that ever had a segment. A lost log has one before it that had none.
+    /// The first epoch that ever had a segment. A lost log has an earlier epoch without segments.
     pub(super) fn first_epoch(&self) -> Epoch {
         self.ended.iter().find(|(_, end)| **end > 1).map_or(self.epoch, |(epoch, _)| *epoch)
     }
@@ -135,7 +139,7 @@ impl LogHead {
         kept.map(|(_, first)| *first).min().unwrap_or((self.epoch, self.next))
     }
 
-    /// The number after the last segment of an epoch; none if the log has no such epoch.
+    /// The number after the last segment of an epoch; `None` if the log has no such epoch.
     #[must_use]
     pub fn end_of(&self, epoch: Epoch) -> Option<u64> {
         if epoch == self.epoch { Some(self.next) } else { self.ended.get(&epoch).copied() }
@@ -147,8 +151,8 @@ impl LogHead {
         self.ended.keys().copied().find(|ended| *ended > epoch).unwrap_or(self.epoch)
     }
 
-    /// How many segments follow a place. Those of a log that does not have the place are not counted; 1 if the log ends before it, which is
-    /// a fault that must show.
+    /// The number of segments after a place. Without the place in the log, its segments are not
+    /// counted; 1 if the log ends before the place, which is a fault that must show.
     #[must_use]
     pub fn segments_after(&self, at: LogPosition) -> u64 {
         if at > self.end() {
@@ -159,7 +163,7 @@ impl LogHead {
         epochs.map(|(epoch, end)| end.saturating_sub(if epoch == at.epoch { at.number } else { 1 })).sum()
     }
 
-    /// Its attributes, without those that a later version knows.
+    /// Its attributes, without those that only a later version knows.
     pub(super) fn item(&self) -> Result<Item, StoreError> {
         let item = HeadItem {
             pk: log_partition(HEAD),

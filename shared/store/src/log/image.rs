@@ -1,4 +1,4 @@
-//! What a record of the table's stream means for the log.
+//! The meaning of a record of the table's stream for the log.
 
 use payments_model::{IrregularEvent, Logged, UtcSecond, VersionBefore};
 use serde_dynamo::{AttributeValue, Item};
@@ -7,7 +7,8 @@ use crate::key;
 use crate::key::due::due_payment;
 use crate::payment::head_item::parse_head;
 
-/// Returns what a change of a head means for the log, by its images in the stream. It was read at `now` at `place` of the stream.
+/// Returns the meaning of a head's change for the log, by its images in the stream. The change was
+/// read at `now` at `place` of the stream.
 pub fn logged(before: Option<&Item>, after: Option<&Item>, now: UtcSecond, place: &str) -> Logged {
     // Archived, or expired.
     let Some(after) = after else { return Logged::Nothing };
@@ -22,7 +23,7 @@ pub fn logged(before: Option<&Item>, after: Option<&Item>, now: UtcSecond, place
         Some(None) => return irregular("what it was before cannot be read"),
     };
     let Ok(head) = parse_head(after.clone()) else { return irregular("it cannot be read") };
-    // Only an amendment's event says what was before.
+    // Only an amendment's event has the values before it.
     let before = before.filter(|_| head.amended.is_some() && head.moved.is_empty());
     let before = before.and_then(|before| parse_head(before.clone()).ok()).map(Box::new);
     Logged::of(version.map(|version| VersionBefore { head: before, ..version }), &head, now, place)

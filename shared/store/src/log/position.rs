@@ -12,7 +12,7 @@ pub struct LogPosition {
     pub epoch: Epoch,
     /// The number of the segment.
     pub number: u64,
-    /// How many of its events are before.
+    /// The number of its events before the place.
     pub offset: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct LogPosition {
 pub struct LogPositionError;
 
 impl LogPosition {
-    /// The place before all events, for a reader who comes before the log has begun.
+    /// The place before all events, for a reader that starts before the log.
     pub const BEGINNING: Self = Self { epoch: Epoch::FIRST, number: 1, offset: 0 };
 
     pub(super) fn start_of(epoch: Epoch, number: u64) -> Self {

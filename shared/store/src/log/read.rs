@@ -32,24 +32,25 @@ pub struct LogPage {
     pub is_end: bool,
 }
 
-/// What was found after a place.
+/// The result of reading after a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogRead {
-    /// Events, or none if the log ends there.
+    /// Events; empty if the log ends there.
     Page(LogPage),
     /// The segments there have expired. This is the oldest place.
     Expired(LogPosition),
-    /// The log was never there: it ended before, and a restore began a new epoch, or the place is invented. This is its end.
+    /// The log never had the place: it ended before, and a restore began a new epoch, or the place
+    /// is invented. This is its end.
     Beyond(LogPosition),
 }
 
-/// How much of a segment a page has taken.
+/// The part of a segment that a page has taken.
 enum Taken {
-    /// All that follows the position.
+    /// All events after the position.
     Whole,
     /// As much as the page had room for.
     Part,
-    /// None: the position is behind the segment's end.
+    /// No event: the position is beyond the segment's end.
     Shorter,
 }
 
@@ -60,7 +61,7 @@ impl LogHead {
         LogPosition::start_of(self.epoch, self.next)
     }
 
-    /// Whether the log has what follows a place at `now`.
+    /// Whether the log has the events after a place at `now`.
     #[must_use]
     pub fn has(&self, place: LogPosition, now: UtcSecond) -> bool {
         place >= self.start(now) && self.end_of(place.epoch).is_some_and(|end| place.number <= end)
@@ -86,11 +87,13 @@ impl LogHead {
 }
 
 impl Store {
-    /// Returns up to `limit` events after a place, of at most `segments` segments of one epoch: for each 4 KB of them 1 read unit.
-    /// `head` was read before, so all that it counts is there.
+    /// Returns up to `limit` events after a place, of at most `segments` segments of one epoch: 1
+    /// read unit for each 4 KB of them. `head` was read before, so all segments that it counts
+    /// exist.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] if a segment is missing that cannot have expired, or one cannot be read: nobody may read on.
+    /// [`StoreError::Unreadable`] if a segment that cannot have expired is missing, or cannot be
+    /// read: readers must stop there.
     pub async fn log_page(
         &self,
         head: &LogHead,
@@ -114,7 +117,7 @@ impl Store {
             for item in self.log_segments(after.epoch, after.number, last).await? {
                 match self.take_segment(&mut page, &item, limit) {
                     Ok(Taken::Whole) => {}
-                    // Readers get what is before a hole, and meet it next.
+                    // Readers get the events before a hole, and find the hole at the next read.
                     Err(_) if !page.entries.is_empty() => return Ok(LogRead::Page(page)),
                     Ok(Taken::Part) => return Ok(LogRead::Page(page)),
                     Ok(Taken::Shorter) => return Ok(LogRead::Beyond(end)),

@@ -1,4 +1,4 @@
-//! A segment: the events of one commit, one line each, compressed where that is smaller.
+//! A segment: the events of one commit, one line each, compressed if that is smaller.
 //!
 //! | `codec` | `text` | `frame` | `bytes` | |
 //! |---|---|---|---|---|
@@ -19,8 +19,8 @@ use crate::schema::EXPIRES_AT;
 /// compressed.
 pub const MAX_SEGMENT_BYTES: usize = 390 * 1024;
 
-/// After what time a segment expires, so that DynamoDB deletes it within days. One day more: the clocks of writers and readers
-/// differ.
+/// Time after which a segment expires, so that DynamoDB deletes it within days. One day more,
+/// because the clocks of writers and readers differ.
 const EXPIRES_AFTER: TimeDelta = TimeDelta::days(37);
 
 /// The level of compression. Events differ in digits, and repeat long texts: level 1 looks for long repetitions only. Its frames are an eighth

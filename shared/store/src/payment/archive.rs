@@ -22,8 +22,8 @@ pub struct StoredHead {
 }
 
 impl StoredHead {
-    /// Encodes a head that was not read, such as a model's. A function copies what it read: see
-    /// [`Store::stored_heads`].
+    /// Encodes a head that was not read, such as a model's. A function copies items as it read
+    /// them: see [`Store::stored_heads`].
     pub fn new(head: Head) -> Result<Self, StoreError> {
         let item = encode_head(&head)?;
         Ok(Self { head, item })
@@ -76,8 +76,8 @@ pub enum Removed {
     Gone,
     /// The head has changed since it was read, and stays.
     Changed,
-    /// The head was removed, but it had attributes by then that the copy in history lacks. This is
-    /// what it had. Copy it again.
+    /// The head was removed, but by then it had attributes that the copy in history lacks. This is
+    /// the removed head. Copy it again.
     Grown(Box<StoredHead>),
 }
 
@@ -114,7 +114,7 @@ impl Store {
         let history = &self.tables.history;
         let Some(found) = self.put_if_absent(history, item_of(stored)).await? else { return Ok(Archived::Done) };
         let mut copy = item_of(stored);
-        // Until when that item is kept is said of it alone, and stays.
+        // The end of the item's retention is the item's own, and stays.
         copy.extend(found.get(KEPT_UNTIL).map(|until| (KEPT_UNTIL.to_owned(), until.clone())));
         if found == copy {
             return Ok(Archived::Done);
@@ -139,12 +139,12 @@ impl Store {
         Ok(if conditional("PutItem", put)?.is_ok() { Archived::Done } else { Archived::Changed })
     }
 
-    /// Removes a head from the hot table, if none of its attributes has changed and it has been
+    /// Removes a head from the hot table, if all its attributes are unchanged and it has been
     /// reported: 1 write unit, and 1 in `due`.
     ///
-    /// A condition cannot ask for attributes that were added, so those come back as
-    /// [`Removed::Grown`]. A crash before they are copied loses them. So a later version that adds an
-    /// attribute to a settled head also changes one that is there, and writes history too: heads expire.
+    /// A condition cannot detect added attributes, so those come back as [`Removed::Grown`]. A
+    /// crash before they are copied loses them. So a later version that adds an attribute to a
+    /// settled head also changes an existing one, and writes history too: heads expire.
     pub async fn remove_head(&self, stored: &StoredHead) -> Result<Removed, StoreError> {
         let (condition, names, values) = equations(&stored.item, " AND ");
         let delete = self

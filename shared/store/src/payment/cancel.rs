@@ -1,4 +1,4 @@
-//! Cancelling a scheduled payment: one conditional write, or a few if its head is not as its details say.
+//! Cancels a scheduled payment: one conditional write, or a few if its head differs from its details.
 
 use payments_model::{Actor, Decision, Details, Event, Head, Status, UtcSecond};
 
@@ -7,19 +7,20 @@ use crate::key::due::DueSort;
 use crate::payment::transition::Moved;
 use crate::store::Store;
 
-/// The most tries of a cancel: one as the details say, one as the head says, and one if somebody else was first meanwhile.
+/// The most tries of a cancel: one by the details, one by the head, and one if another change was
+/// faster.
 const MAX_TRIES: usize = 3;
 
 /// The result of a cancel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cancelled {
-    /// The payment is cancelled, by this call or before. This is its head.
+    /// The payment is cancelled, by this call or before. The value is its head.
     Done(Box<Head>),
     /// The payment has this status, and can no longer be cancelled.
     TooLate(Status),
     /// The payment has no head: its create did not complete.
     NoHead,
-    /// The payment was not cancelled, and this is why. Somebody has to look at it.
+    /// The payment was not cancelled, for this reason. An operator has to look at it.
     Stuck(String),
 }
 

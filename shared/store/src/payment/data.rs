@@ -6,7 +6,7 @@
 //! | JSON | | | | the text as it came |
 //! | | `zstd` | a zstd frame with a checksum | the length of the text | compressed |
 //!
-//! A later codec is another word. What was written is decoded for ever.
+//! A later codec has another name. Stored data is decoded for ever.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;

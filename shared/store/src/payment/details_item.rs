@@ -33,7 +33,7 @@ struct DetailsItem {
     due_date: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     move_reason: Option<String>,
-    /// Of details that moved: the calendar that says so, and the version of its data.
+    /// Of details that moved: the calendar that decided, and the version of its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calendar_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,8 +74,9 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
     Ok(item)
 }
 
-/// The bytes that a client chose, which alone decide whether a payment is too large: what is stored beside them may grow, and must not
-/// change what a client may send. Amount and currency are as good as fixed, so they count as ours.
+/// The bytes that a client chose, which alone decide whether a payment is too large: the attributes
+/// stored beside them may grow, and must not change what a client may send. Amount and currency
+/// have almost fixed sizes, so they count as ours.
 pub(crate) fn client_bytes(instruction: &Instruction) -> usize {
     let Instruction { account, payee, money: _, scheduled_for, date_rule, reference, data } = instruction;
     account.as_str().len()

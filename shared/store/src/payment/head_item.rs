@@ -26,8 +26,8 @@ use crate::key;
 use crate::key::due::DueSort;
 use crate::key::unreported::UnreportedSort;
 
-/// The attributes of a payment's head. To stay within 1 KB, it does not repeat what its keys hold,
-/// except `status`, which stream filters and conditions use.
+/// The attributes of a payment's head. To stay within 1 KB, it does not repeat the content of its
+/// keys, except `status`, which stream filters and conditions use.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HeadItem {
@@ -171,7 +171,7 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
         dispatch_attempt: item.dispatch_attempt,
         unreported: item.unreported.is_some(),
     };
-    // The reader checks what the writer ensured.
+    // The reader checks all rules that the writer keeps.
     let last = trail.last().map(|entry| entry.status);
     let settled_at = item.settled_at.map(|at| at.parse::<UtcSecond>()).transpose()?;
     let unreported = item.unreported.map(|key| key.parse::<UnreportedSort>()).transpose()?;

@@ -1,4 +1,4 @@
-//! Creating or amending a payment: two writes, each of which changes nothing when it is repeated.
+//! Creates or amends a payment: two writes, each of which changes nothing when it is repeated.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,8 @@ pub enum PutHead {
     Existing(Box<Head>),
 }
 
-/// By how many bytes what the client sent, with [`OWN_DETAILS_BYTES`], exceeds [`MAX_DETAILS_BYTES`], if it does.
+/// The number of bytes by which the client's content, with [`OWN_DETAILS_BYTES`], exceeds
+/// [`MAX_DETAILS_BYTES`], if it does.
 #[must_use]
 pub fn details_excess(details: &Details) -> Option<usize> {
     let bytes = client_bytes(&details.instruction) + OWN_DETAILS_BYTES;
@@ -58,10 +59,11 @@ pub fn details_excess(details: &Details) -> Option<usize> {
 }
 
 impl Store {
-    /// Writes details to the long-term table, unless they exist: 1 write unit per KB of the item, which is at
-    /// most as large as with its data as it came. They are the idempotency record of a create or an amendment.
+    /// Writes details to the long-term table, unless they exist: 1 write unit per KB of the item,
+    /// which is never larger than with its data as it came. The details are the idempotency record
+    /// of a create or an amendment.
     ///
-    /// The limit is that of data as it came, so no answer depends on how well something compresses.
+    /// The limit applies to data as it came, so no answer depends on compression.
     pub async fn put_details(&self, details: &Details) -> Result<PutDetails, StoreError> {
         if let Some(excess) = details_excess(details) {
             return Ok(PutDetails::TooLarge(excess));
@@ -84,8 +86,8 @@ impl Store {
         }
     }
 
-    /// Lets a scheduled payment's head say what `amended` says, if it is as `head` says: 1 write unit, 1 in `due`, and with another
-    /// due time 2 in `due` and up to 2 in `moved`.
+    /// Changes a scheduled payment's head from `head` to `amended`, unless it has changed: 1 write
+    /// unit, 1 in `due`, and with another due time 2 in `due` and up to 2 in `moved`.
     pub async fn amend(&self, head: &Head, amended: &Head) -> Result<Moved, StoreError> {
         let mut item = encode_head(amended)?;
         let (mut sets, mut removes) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Payments by their keys, strongly consistent except for what never changes.
+//! Payments by their keys, strongly consistent except for items that never change.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,7 +17,7 @@ use crate::read::Reading;
 use crate::store::Store;
 
 impl Store {
-    /// Returns a payment's first details, which say where its head is: 1 read unit per 4 KB.
+    /// Returns a payment's first details, which have the key of its head: 1 read unit per 4 KB.
     pub async fn details(&self, payment_id: PaymentId) -> Result<Option<Details>, StoreError> {
         self.details_at(DetailsKey { payment_id, amendment: None }).await
     }
@@ -32,8 +32,9 @@ impl Store {
         if head.amendment.is_none() { Ok(first) } else { self.existing_details(head.details_key()).await }
     }
 
-    /// Returns all details that were in force, the latest first, without the payment's first ones: 1 read unit per 4 KB each, one after
-    /// the other, because each names the one before. `None` if `has_time` said no before one of them.
+    /// Returns all details that were in force, the latest first, without the payment's first ones:
+    /// 1 read unit per 4 KB each, one after the other, because each names the one before. `None` if
+    /// `has_time` returned false before one of them.
     pub async fn details_chain(
         &self,
         head: &Head,

@@ -1,7 +1,7 @@
-//! The details of the bank's own amendments: those in force, with another due time.
+//! The details of the bank's own amendments: the details in force, with another due time.
 //!
-//! What a client sent is copied as it is stored, so attributes that only a later version knows survive, and no limit on new details
-//! applies to it.
+//! The client's part is copied as it is stored, so attributes that only a later version knows
+//! survive, and limits on new details do not apply to it.
 
 use std::collections::HashMap;
 
@@ -55,8 +55,8 @@ impl Store {
         Ok(items.into_iter().map(|(key, item)| (key, read(item))).collect())
     }
 
-    /// Writes the details of the bank's own amendment, with all else as the details in force have it, unless they exist: 1 write unit per
-    /// KB. Returns the existing ones.
+    /// Writes the details of the bank's own amendment, with all other attributes of the details in
+    /// force, unless they exist: 1 write unit per KB. Returns the existing ones.
     pub async fn put_redated_details(
         &self,
         in_force: &StoredDetails,

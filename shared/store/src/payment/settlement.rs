@@ -1,8 +1,9 @@
-//! Settling: the settled head is put into history, and then the head in the hot table follows.
+//! Settles a payment: the settled head is put into history, and then the head in the hot table is settled, too.
 //!
-//! The put decides how a payment ended, because history has a head only once. After a crash between the two writes,
-//! history says how the payment ended, and readers still see it pending. Whoever comes next completes the head in the
-//! hot table from history's, and never from a result or a clock.
+//! The put decides the outcome of a payment, because history gets its head only once. After a crash
+//! between the two writes, history has the outcome, and readers still see the payment pending. The
+//! next function that finds it completes the head in the hot table from history's, and never from a
+//! result or a clock.
 
 use std::collections::HashMap;
 
@@ -31,15 +32,15 @@ const DECIDED: [&str; 9] = [
     "failureReason",
 ];
 
-/// What a settled head no longer says: it has no room for it.
+/// The attribute that a settled head no longer has, for lack of room.
 const LAST_AMENDMENT: &str = "amended";
 
-/// Which settlement history has.
+/// The settlement that history has.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
-    /// This one, as of now.
+    /// The given one, since now.
     Now(StoredHead),
-    /// One that was there before: the same, another, or another end of the payment.
+    /// An earlier one: the same, another, or another outcome of the payment.
     Before(StoredHead),
 }
 
@@ -53,7 +54,7 @@ impl Store {
         let settled = if step.to().status().is_settled() {
             item_after(pending, step).and_then(|item| Ok(StoredHead::read(history, item)?))
         } else {
-            Err("the transition is no settlement".into())
+            Err("the transition is not a settlement".into())
         };
         let settled = settled.map_err(|fault| {
             StoreError::unreadable(&self.tables.payments, key_of(&head_key(&pending.known().key())), fault)
@@ -65,8 +66,8 @@ impl Store {
         })
     }
 
-    /// Settles the head in the hot table as history's says, if it is pending: 1 write unit, 2 in `due`, and 1 in
-    /// `unreported`. Returns the head in the hot table if it is not.
+    /// Settles the head in the hot table as history's, if it is pending: 1 write unit, 2 in `due`,
+    /// and 1 in `unreported`. Returns the head in the hot table if it is not pending.
     pub async fn follow_settlement(&self, settled: &StoredHead) -> Result<Moved, StoreError> {
         let head = settled.known();
         let key = head.key();
@@ -88,7 +89,7 @@ impl Store {
     }
 }
 
-/// The head as it was read, with what a transition changes.
+/// The head as it was read, with the changes of a transition.
 pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item, Fault> {
     let head = stored.known();
     let status = step.to().status();
@@ -117,7 +118,8 @@ pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item,
     Ok(item)
 }
 
-/// The update that makes a pending head what history's is, and its values. `None` if that is not settled.
+/// The update that turns a pending head into history's, and its values. `None` if history's is not
+/// settled.
 fn following(settled: &StoredHead) -> Option<(String, HashMap<String, AttributeValue>)> {
     let head = settled.known();
     let unreported = UnreportedSort { settled_at: head.settled_at()?, payment_id: head.payment_id };

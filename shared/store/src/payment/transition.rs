@@ -16,9 +16,10 @@ use crate::store::Store;
 /// The result of a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moved {
-    /// The payment made the transition. This is its head now.
+    /// The payment made the transition. The value is its head now.
     Done(Box<Head>),
-    /// The payment is not where the transition begins. This is its head, if the hot table has one.
+    /// The payment is not in the state where the transition begins. The value is its head, if the
+    /// hot table has one.
     Elsewhere(Option<Box<Head>>),
 }
 
@@ -72,8 +73,9 @@ impl Store {
         }
     }
 
-    /// Raises the dispatch attempt of a payment that is pending at `attempt` to `next`, which sends its request
-    /// again: 1 write unit, and no transition. Returns whether the payment was there.
+    /// Raises the dispatch attempt of a payment that is pending at `attempt` to `next`, which sends
+    /// its request again: 1 write unit, and no transition. Returns whether the payment was pending
+    /// at `attempt`.
     pub async fn redrive(&self, key: &HeadKey, attempt: u32, next: u32) -> Result<bool, StoreError> {
         let update = self
             .client

@@ -21,9 +21,9 @@ pub(crate) const JOB: &str = "job";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportFile {
-    /// Where the committed attempt wrote it.
+    /// Its path in the committed attempt.
     pub attempt: String,
-    /// Where it is published.
+    /// Its published path.
     pub published: String,
     /// Its size in bytes.
     pub bytes: u64,
@@ -42,11 +42,11 @@ pub struct ReportRun {
     pub summary: ReportFile,
     /// The number of settlements.
     pub rows: u64,
-    /// When the first of them was settled.
+    /// The first settlement.
     pub first_settled_at: UtcSecond,
-    /// When the last of them was settled.
+    /// The last settlement.
     pub last_settled_at: UtcSecond,
-    /// When it was committed.
+    /// The time of the commit.
     pub committed_at: UtcSecond,
     /// Whether its files are published and its payments have left `unreported`.
     pub finished: bool,
@@ -57,7 +57,7 @@ pub struct ReportRun {
 pub enum ReportCommit {
     /// The run is committed.
     Done,
-    /// Another run was committed first. This one never will be.
+    /// Another run was committed first. This run will never be.
     Lost,
 }
 
@@ -114,8 +114,9 @@ impl Store {
         Ok(if ours { ReportCommit::Done } else { ReportCommit::Lost })
     }
 
-    /// Sets the last run to one that was published before the tables were restored, if the last one is `previous`: 1 write unit. Returns
-    /// whether it was. Attributes that this version does not know stay.
+    /// Sets the last run to one that was published before the tables were restored, if the last one
+    /// is `previous`: 1 write unit. Returns whether it was. Attributes that this version does not
+    /// know stay.
     pub async fn restore_report_run(&self, previous: Option<u64>, run: &ReportRun) -> Result<bool, StoreError> {
         let (assignments, names, values) = equations(&encode(run)?, ", ");
         let update = self

@@ -1,5 +1,4 @@
-//! The `unreported` index: settled payments that are in no report yet. One conditional write takes a
-//! payment out.
+//! The `unreported` index: settled payments that are in no report yet. One conditional write removes a payment from it.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use chrono::TimeDelta;
@@ -14,33 +13,34 @@ use crate::payment::head_item::{head_key, head_key_of};
 use crate::schema::{EXPIRES_AT, UNREPORTED};
 use crate::store::Store;
 
-/// How long a head stays in the hot table after its report, or after its date is over in every time zone if that is later: the
-/// bank's own would add a fifth of a megabyte of time zones to the program. `ingest` completes a missing head until 30 minutes
-/// after the date, so no late head can bring an expired payment back. DynamoDB deletes what has expired within days, free of
+/// Time for which a head stays in the hot table after its report, or after its date is over in
+/// every time zone if that is later: the bank's own zone would add a fifth of a megabyte of time
+/// zones to the program. `ingest` completes a missing head until 30 minutes after the date, so no
+/// late head can bring an expired payment back. DynamoDB deletes expired items within days, free of
 /// charge.
 const STAYS: TimeDelta = TimeDelta::hours(25);
 
-/// When the head of a payment of this date expires that is reported at `now`.
+/// The expiry of the head of a payment of this date that is reported at `now`.
 #[must_use]
 pub fn expiry_of_reported(due_date: BusinessDate, now: UtcSecond) -> UtcSecond {
     due_date.over_everywhere().max(now).saturating_add(STAYS)
 }
 
-/// What came of marking a payment as reported.
+/// The outcome of marking a payment as reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marked {
-    /// It was in `unreported` under this key, and no longer is.
+    /// The payment was in `unreported` under this key, and has left it.
     Done,
-    /// Its head was not in `unreported` under this key.
+    /// The payment was not in `unreported` under this key.
     Before,
-    /// There is no head at this key.
+    /// The hot table has no head at this key.
     NoHead,
 }
 
 /// An entry of the `unreported` index, eventually consistent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreportedRow {
-    /// When the payment was settled, and which payment it is.
+    /// The time of the settlement, and the payment's id.
     pub unreported: UnreportedSort,
     /// The key of its head.
     pub head: HeadKey,
@@ -55,7 +55,7 @@ pub struct UnreportedEnd(Item);
 pub struct UnreportedPage {
     /// The payments, oldest settlement first. An unreadable one does not hide the others.
     pub rows: Vec<Result<UnreportedRow, StoreError>>,
-    /// Where the next page begins, if there may be more.
+    /// The start of the next page, if there may be more.
     pub end: Option<UnreportedEnd>,
 }
 
@@ -85,9 +85,10 @@ impl Store {
         Ok(UnreportedPage { rows, end: answer.last_evaluated_key.map(UnreportedEnd) })
     }
 
-    /// Takes a payment out of `unreported`, if it is there under this key, and lets its head expire: 1 write
-    /// unit for the head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. If it was not
-    /// there, the failed condition costs 1 write unit. History has the payment since its settlement.
+    /// Removes a payment from `unreported`, if it has this key there, and sets its head to expire:
+    /// 1 write unit for the head and 1 for the index. Not a transition: version, `updatedAt` and
+    /// trail stay. If the key differs, the failed condition costs 1 write unit. History has the
+    /// payment since its settlement.
     pub async fn mark_reported(
         &self,
         key: &HeadKey,

@@ -1,4 +1,4 @@
-//! What was counted where, which only a restore reads as a whole and forgets.
+//! The checkpoints of counted stream shards, which only a restore reads as a whole and forgets.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -17,7 +17,7 @@ impl Store {
         Ok(stream.is_some_and(|stream| stream.stream_enabled))
     }
 
-    /// Returns the stream shards of which something was counted: 1 read unit per 4 KB, about 20 of them.
+    /// Returns the stream shards with counted records: 1 read unit per 4 KB, about 20 of them.
     pub async fn checkpoints(&self) -> Result<Vec<String>, StoreError> {
         let (mut shards, mut after) = (Vec::new(), None);
         loop {
@@ -39,7 +39,8 @@ impl Store {
         }
     }
 
-    /// Forgets what was counted of a stream shard: 1 write unit. Only for a stream that nobody reads any more.
+    /// Forgets the checkpoint of a stream shard: 1 write unit. Only for a stream that nobody reads
+    /// any more.
     pub async fn drop_checkpoint(&self, stream_shard: &str) -> Result<(), StoreError> {
         let delete =
             self.client.delete_item().table_name(&self.tables.payments).set_key(Some(checkpoint_key(stream_shard)));

@@ -1,7 +1,7 @@
-//! Heads as their events say, which only a restore writes.
+//! Heads rebuilt from their events, which only a restore writes.
 //!
-//! Nobody else writes meanwhile. All the same, each write has a condition: that the item is as it was read. So a step that is repeated
-//! changes nothing more.
+//! No other writer runs meanwhile. All the same, each write has the condition that the item is as
+//! it was read. So a repeated step changes nothing more.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{Amended, AmendmentName, Details, Transition, UtcSecond};
@@ -18,7 +18,8 @@ use crate::schema::EXPIRES_AT;
 use crate::store::Store;
 
 impl StoredHead {
-    /// The head after a transition, with its other attributes as they were read. A settled one is as the long-term table has it.
+    /// The head after a transition, with its other attributes as they were read. A settled one is
+    /// as the long-term table has it.
     pub fn moved_by(&self, step: &Transition) -> Result<Self, StoreError> {
         let key = || key_of(&head_key(&self.known().key()));
         let item = item_after(self, step).map_err(|fault| StoreError::unreadable("(none)", key(), fault))?;
@@ -69,8 +70,9 @@ impl StoredHead {
 }
 
 impl Store {
-    /// Puts a head into the hot table in the place of the one that was read, or of none, if that is unchanged: 1 write unit, and up to 2
-    /// in `due` and 2 in `unreported`. Returns whether it was.
+    /// Puts a head into the hot table in the place of the head that was read, or of none, unless
+    /// that has changed: 1 write unit, and up to 2 in `due` and 2 in `unreported`. Returns whether
+    /// it was put.
     pub async fn put_restored_head(&self, read: Option<&StoredHead>, new: &StoredHead) -> Result<bool, StoreError> {
         let put = self.client.put_item().table_name(&self.tables.payments).set_item(Some(whole_item(new)));
         let put = match read.map(|read| equations(&whole_item(read), " AND ")) {

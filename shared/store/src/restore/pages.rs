@@ -1,4 +1,4 @@
-//! Pages of what only a restore reads: payments that ended, the dates that have payments, and all details.
+//! Pages that only a restore reads: payments that ended, dates with payments, and all details.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{BusinessDate, Details, DuePayment, HeadKey, Shard, Status, UtcSecond};
@@ -12,7 +12,7 @@ use crate::payment::details_item::decode_details;
 use crate::payment::head_item::head_key_of;
 use crate::store::Store;
 
-/// How many entries of an index one query reads: 300 KB.
+/// The index entries that one query reads: 300 KB.
 const PAGE: i32 = 1_000;
 
 /// The end of a page, as DynamoDB's own key.
@@ -22,9 +22,9 @@ pub struct PageEnd(Item);
 /// A page of payments that ended.
 #[derive(Debug)]
 pub struct EndedPage {
-    /// The keys of their heads, and when they are due. An unreadable one does not hide the others.
+    /// The keys of their heads, and their due times. An unreadable one does not hide the others.
     pub heads: Vec<Result<(HeadKey, DuePayment), StoreError>>,
-    /// Where the next page begins, if there may be more.
+    /// The start of the next page, if there may be more.
     pub end: Option<PageEnd>,
 }
 
@@ -33,13 +33,14 @@ pub struct EndedPage {
 pub struct DetailsPage {
     /// The details. Unreadable ones do not hide the others.
     pub details: Vec<Result<Details, StoreError>>,
-    /// Where the next page begins, if there may be more.
+    /// The start of the next page, if there may be more.
     pub end: Option<PageEnd>,
 }
 
 impl Store {
-    /// Returns a page of the heads in history that have this status, are due from a date on, and were not settled before an instant:
-    /// half a read unit per 4 KB of what is due from then on.
+    /// Returns a page of the heads in history that have this status, are due from a date on, and
+    /// were not settled before an instant: half a read unit per 4 KB of the entries from that date
+    /// on.
     pub async fn ended_page(
         &self,
         shard: Shard,
@@ -91,8 +92,9 @@ impl Store {
         answer.items.unwrap_or_default().first().map(|entry| Ok(due_of(table, entry)?.due_date)).transpose()
     }
 
-    /// Returns a page of one of `segments` parts of history with the details that were accepted since an instant: half a read unit
-    /// for each 4 KB of the whole table, so it takes hours and costs as much as reading it. No function may call it.
+    /// Returns a page of one of `segments` parts of history with the details that were accepted
+    /// since an instant: half a read unit for each 4 KB of the whole table, so it takes hours and
+    /// costs as much as reading it. Functions must not call it.
     pub async fn all_details_page(
         &self,
         (segment, segments): (u16, u16),

@@ -1,8 +1,9 @@
-//! The deliveries to a webhook endpoint: its consumer is taken, renewed, committed and released, by one run at a time.
+//! The deliveries to a webhook endpoint: one run at a time takes its consumer, renews, commits and releases it.
 //!
-//! Taking the lease, renewing it and committing are one conditional write each. A lease is a number that rises each time the consumer is
-//! taken, and each time an operator changes the endpoint: who has a lower one writes nothing any more. Each side writes its own attributes,
-//! so neither takes back what the other one wrote:
+//! Taking the lease, renewing it and committing are one conditional write each. A lease is a number
+//! that rises each time the consumer is taken, and each time an operator changes the endpoint: the
+//! holder of an older lease can no longer write. Each side writes its own attributes, so neither
+//! reverts a write of the other:
 //!
 //! | attributes | written by |
 //! |---|---|
@@ -11,7 +12,8 @@
 //! | `lease`, which only rises | both |
 //! | `position`, `disabledAt`, `disabledBy` | both, under conditions |
 //!
-//! A place is one of this log, so it is lost or restored with it. What an operator chose is in the endpoint, and is not.
+//! A place belongs to this log, so it is lost or restored with it. The operator's settings are in
+//! the endpoint, and are not.
 
 use std::collections::HashMap;
 
@@ -30,8 +32,9 @@ use crate::webhook::state::{Progress, WebhookCommit, WebhookState};
 const ABSENT: [&str; 5] = ["failingSince", "nextTryAt", "blocking", "lastError", "missed"];
 
 impl Store {
-    /// Takes an endpoint's consumer until `until`, if [`can_be_taken`](WebhookState::can_be_taken): 1 write unit for each KB. Returns its
-    /// state, with the number of the lease. If the reply is lost, nobody has it until then.
+    /// Takes an endpoint's consumer until `until`, if [`can_be_taken`](WebhookState::can_be_taken):
+    /// 1 write unit for each KB. Returns its state, with the number of the lease. If the reply is
+    /// lost, no run has the consumer until then.
     pub async fn take_webhook(
         &self,
         id: &EndpointId,
@@ -60,8 +63,9 @@ impl Store {
         }
     }
 
-    /// Writes what a run did, if it still has the lease of `taken` and the place is still that one: 1 write unit for each KB. Returns the
-    /// state afterwards; none if another run has the lease, or an operator moved the place. Attributes that this version does not know stay.
+    /// Writes the result of a run, if it still has the lease of `taken` and the place is still that
+    /// one: 1 write unit for each KB. Returns the state afterwards; `None` if another run has the
+    /// lease, or an operator moved the place. Attributes that this version does not know stay.
     pub async fn commit_webhook(
         &self,
         id: &EndpointId,
@@ -117,8 +121,9 @@ impl Store {
         }
     }
 
-    /// Ends a lease that was taken with this number, and sends nothing any more: 1 write unit for each KB. It may have another number since an
-    /// operator changed the endpoint, and nobody can take it before it ends.
+    /// Ends a lease that was taken with this number, after which the run sends nothing more: 1
+    /// write unit for each KB. The lease may have another number since an operator changed the
+    /// endpoint, and cannot be taken before it ends.
     pub async fn release_webhook(&self, id: &EndpointId, lease: u64) -> Result<(), StoreError> {
         let update = self
             .client
@@ -131,7 +136,7 @@ impl Store {
         conditional("UpdateItem", update.send().await).map(drop)
     }
 
-    /// Notes that the test for which an operator asked was sent: 1 write unit for each KB.
+    /// Notes that the test that an operator asked for was sent: 1 write unit for each KB.
     pub async fn finish_webhook_test(
         &self,
         id: &EndpointId,
@@ -155,8 +160,9 @@ impl Store {
         conditional("UpdateItem", update.send().await).map(drop)
     }
 
-    /// Returns the states of all endpoints' consumers by the endpoints' ids, strongly consistent: 1 read unit for each 4 KB. One that cannot
-    /// be read is an error in its place, and keeps nobody from the others.
+    /// Returns the states of all endpoints' consumers by the endpoints' ids, strongly consistent: 1
+    /// read unit for each 4 KB. An unreadable state is an error in its place, and does not hide the
+    /// others.
     pub async fn webhook_states(&self) -> Result<HashMap<String, Result<WebhookState, StoreError>>, StoreError> {
         let mut states = HashMap::new();
         for item in self.webhook_items().await? {

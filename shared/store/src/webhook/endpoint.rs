@@ -1,4 +1,4 @@
-//! Webhook endpoints: what their operators chose. How far the log was delivered to each is in the endpoint's consumer.
+//! Webhook endpoints: the settings of their operators. The position of each in the log is in the endpoint's consumer.
 //!
 //! | item | table | pk | sk |
 //! |---|---|---|---|
@@ -6,11 +6,14 @@
 //! | number of endpoints that were created | `payment-history` | `WEBHOOK#ENDPOINTS` | `#CREATED` |
 //! | consumer | `payments-log` | `LOG#CONSUMERS` | `webhook#` and the id |
 //!
-//! An endpoint and its consumer are created and deleted in one transaction. A restore can take one of them. A consumer without an endpoint gets nothing. An endpoint
-//! without a consumer gets a new one, which begins where the restored log's readers go on ([`LogHead::start_after_loss`]).
+//! An endpoint and its consumer are created and deleted in one transaction. A restore can lose one
+//! of them. A consumer without an endpoint gets nothing. An endpoint without a consumer gets a new
+//! one, which begins where the restored log's readers continue ([`LogHead::start_after_loss`]).
 //!
-//! The number of created endpoints orders creates, so that those of one moment do not exceed [`MAX_ENDPOINTS`]. Who creates one counts them, and
-//! raises the number in the same transaction, if it is as it was before the count. Nothing else depends on it, so it cannot be wrong.
+//! The number of created endpoints orders creates, so that concurrent ones do not exceed
+//! [`MAX_ENDPOINTS`]. A create counts the endpoints, and raises the number in the same transaction,
+//! on condition that it is as before the count. Nothing else depends on the number, so it cannot be
+//! wrong.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -34,7 +37,7 @@ use crate::webhook::state::{DisabledBy, WebhookState};
 /// The end of the partition key of endpoints.
 pub(crate) const ENDPOINTS: &str = "ENDPOINTS";
 
-/// The sort key of the number of endpoints that were created. Ids of endpoints are behind it.
+/// The sort key of the number of created endpoints. It sorts before all ids.
 pub(crate) const CREATED: &str = "#CREATED";
 
 /// The most endpoints. `publish` serves them at the same time: 20 with 8 bodies of 256 KB are 40 MB.
@@ -45,13 +48,13 @@ pub const MAX_ENDPOINTS: usize = 20;
 pub enum CreateEndpoint {
     /// The endpoint is new.
     Created,
-    /// There is one of this id. Nothing was written.
+    /// An endpoint with this id exists. Nothing was written.
     Existing,
-    /// Another one was created since the endpoints were counted. Nothing was written.
+    /// Another endpoint was created since the endpoints were counted. Nothing was written.
     Overtaken,
 }
 
-/// How many endpoints were created, as it is stored.
+/// The number of created endpoints, as it is stored.
 #[derive(Debug, Clone)]
 pub struct EndpointsCreated(Option<AttributeValue>);
 
@@ -60,28 +63,28 @@ pub struct EndpointsCreated(Option<AttributeValue>);
 pub struct WebhookEndpoint {
     /// The id, which its operator chose.
     pub id: EndpointId,
-    /// What its operator chose.
+    /// The settings of its operator.
     pub chosen: EndpointChoice,
     /// The generation of its secret.
     pub generation: SecretGeneration,
-    /// Until when the generation before also signs.
+    /// The end of the time in which the generation before also signs.
     pub previous_until: Option<UtcSecond>,
-    /// When it was created.
+    /// The time of its creation.
     pub created_at: UtcSecond,
-    /// When its operator last changed it.
+    /// The time of its operator's last change.
     pub updated_at: UtcSecond,
-    /// Since when its operator wants nothing sent.
+    /// The time at which its operator switched it off.
     pub disabled_at: Option<UtcSecond>,
 }
 
-/// What an operator chooses for an endpoint.
+/// The settings that an operator chooses for an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointChoice {
-    /// Where bodies are sent.
+    /// The target of the bodies.
     pub url: EndpointUrl,
-    /// What the operator wrote about it; empty if nothing.
+    /// The operator's description; empty if there is none.
     pub description: String,
-    /// Which events are sent.
+    /// The filter of the events.
     pub filter: EventFilter,
 }
 
@@ -108,7 +111,8 @@ impl WebhookEndpoint {
         [self.generation].into_iter().chain(previous)
     }
 
-    /// Who wants nothing sent, and since when: its operator, or `publish`, as its consumer's state says.
+    /// The reason why the endpoint is off, and since when: its operator, or `publish`, as its
+    /// consumer's state says.
     #[must_use]
     pub fn disabled(&self, state: &WebhookState) -> Option<(DisabledBy, UtcSecond)> {
         self.disabled_at.map(|at| (DisabledBy::Operator, at)).or(state.disabled_by.zip(state.disabled_at))
@@ -135,7 +139,7 @@ impl WebhookEndpoint {
 }
 
 impl EndpointChoice {
-    /// The values of an update that sets all of it, under the names in [`SET_CHOICE`].
+    /// The values of an update that sets all settings, under the names in [`SET_CHOICE`].
     fn values(&self, now: UtcSecond) -> HashMap<String, AttributeValue> {
         let plain = |text: &str| AttributeValue::S(text.to_owned());
         let list = |texts: Vec<String>| AttributeValue::L(texts.into_iter().map(AttributeValue::S).collect());
@@ -157,8 +161,8 @@ const SET_CHOICE: &str =
     "SET #url = :url, description = :description, #types = :types, accounts = :accounts, updatedAt = :now";
 
 impl Store {
-    /// Returns all endpoints by their ids, strongly consistent: 1 read unit for each 4 KB. One that cannot be read is an error in its place,
-    /// and keeps nobody from the others.
+    /// Returns all endpoints by their ids, strongly consistent: 1 read unit for each 4 KB. An
+    /// unreadable endpoint is an error in its place, and does not hide the others.
     pub async fn webhook_endpoints(&self) -> Result<BTreeMap<String, Result<WebhookEndpoint, StoreError>>, StoreError> {
         let items = self.items_between(&self.tables.history, webhook_partition(ENDPOINTS), "-", "~").await?;
         Ok(items.into_iter().map(|item| (text_of(&item, "sk").to_owned(), self.parse_endpoint(item))).collect())
@@ -170,14 +174,15 @@ impl Store {
         item.map(|item| self.parse_endpoint(item)).transpose()
     }
 
-    /// Returns how many endpoints were created, strongly consistent: 1 read unit.
+    /// Returns the number of created endpoints, strongly consistent: 1 read unit.
     pub async fn endpoints_created(&self) -> Result<EndpointsCreated, StoreError> {
         let created = self.get(&self.tables.history, created_key()).await?;
         Ok(EndpointsCreated(created.and_then(|mut created| created.remove("created"))))
     }
 
-    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id: 6 write units and more. `created` was read before
-    /// its caller counted the endpoints. `disabled` is whether its operator wants nothing sent yet.
+    /// Creates an endpoint whose consumer begins at a place, unless its id exists: at least 6 write
+    /// units. `created` was read before its caller counted the endpoints. `disabled` creates it
+    /// switched off.
     pub async fn create_webhook_endpoint(
         &self,
         id: &EndpointId,
@@ -198,13 +203,13 @@ impl Store {
             .set_expression_attribute_values(Some(chosen.values(now)))
             .expression_attribute_values(":first", number(SecretGeneration::FIRST.get()))
             .build();
-        // A restore may have brought a consumer back whose endpoint was deleted.
+        // A restore may have brought back the consumer of a deleted endpoint.
         let consumer = Update::builder()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
             .update_expression(format!("SET #position = :from, lease = :lease REMOVE {}", WebhookState::MEMORY))
             .expression_attribute_names("#position", "position")
-            // A run that still has a lease of an endpoint that was deleted writes nothing here.
+            // A run that still has a lease of a deleted endpoint can no longer write here.
             .expression_attribute_values(":lease", number(first_lease(instant)))
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
         let counted = Update::builder()
@@ -225,11 +230,12 @@ impl Store {
         }
     }
 
-    /// Changes an endpoint, and switches it on or off: 4 write units and more. Returns whether there is such an endpoint, with a consumer.
-    /// Attributes that this version does not know stay.
+    /// Changes an endpoint, and switches it on or off: at least 4 write units. Returns whether the
+    /// endpoint exists and has a consumer. Attributes that this version does not know stay.
     ///
-    /// What is switched on is tried at once. A run that is delivering as the endpoint was before writes nothing any more, and stops. It keeps
-    /// its lease until it has its answers, so that nobody sends beside them.
+    /// An endpoint that is switched on is tried at once. A run that still delivers by the old
+    /// settings can no longer write, and stops. It keeps its lease until it has its answers, so
+    /// that no other run sends meanwhile.
     pub async fn change_webhook_endpoint(
         &self,
         id: &EndpointId,
@@ -256,8 +262,8 @@ impl Store {
         Ok(self.transact(actions([endpoint, consumer.build()])).await?.is_ok())
     }
 
-    /// Deletes an endpoint and its consumer, also if they cannot be read: 4 write units and more. Returns whether there was one. A run that
-    /// is delivering writes nothing any more, and stops.
+    /// Deletes an endpoint and its consumer, even if they cannot be read: at least 4 write units.
+    /// Returns whether it existed. A run that is delivering can no longer write, and stops.
     pub async fn delete_webhook_endpoint(&self, id: &EndpointId) -> Result<bool, StoreError> {
         let endpoint = Delete::builder()
             .table_name(&self.tables.history)
@@ -270,8 +276,8 @@ impl Store {
         Ok(self.transact(actions).await?.is_ok())
     }
 
-    /// Raises the generation of an endpoint's secret by one, if it is `from`: 1 write unit and more. The one before also signs until
-    /// `until`. Returns whether it was raised.
+    /// Raises the generation of an endpoint's secret by one, if it is `from`: at least 1 write
+    /// unit. The generation before also signs until `until`. Returns whether it was raised.
     pub async fn rotate_webhook_secret(
         &self,
         id: &EndpointId,

@@ -1,4 +1,4 @@
-//! What an operator does with the deliveries of a webhook endpoint, and where they begin again after a loss of the log.
+//! Actions of operators on the deliveries of a webhook endpoint, and the start of its consumer after a loss of the log.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use payments_model::UtcSecond;
@@ -14,7 +14,8 @@ use crate::store::Store;
 use crate::webhook::state::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState};
 
 impl WebhookState {
-    /// The state of an endpoint whose consumer a restore of the log lost: it begins where the log's readers go on.
+    /// The state of an endpoint whose consumer a restore of the log lost: it begins where the log's
+    /// readers continue.
     #[must_use]
     pub fn after_loss(head: Option<&LogHead>, now: UtcSecond) -> Self {
         Self::new(head.map_or(LogPosition::BEGINNING, |head| head.start_after_loss(now)))
@@ -22,8 +23,8 @@ impl WebhookState {
 }
 
 impl Store {
-    /// Creates the consumer of an endpoint, which a restore of the log took: 1 write unit. It begins where the log's readers go on. Returns its
-    /// state, or that of the one that is there.
+    /// Creates the consumer of an endpoint after a restore of the log lost it: 1 write unit. It
+    /// begins where the log's readers continue. Returns its state, or that of an existing one.
     pub async fn begin_webhook(
         &self,
         id: &EndpointId,
@@ -45,14 +46,14 @@ impl Store {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         let state = match conditional("UpdateItem", update.send().await)? {
             Ok(begun) => begun.attributes,
-            // Another call was first.
+            // Another call was faster.
             Err(existing) => existing,
         };
         self.parse_webhook_state(state.unwrap_or_default())
     }
 
-    /// Lets an endpoint get the events after a place, again or not yet: 1 write unit for each KB. Returns whether there is such an endpoint. A
-    /// run that is delivering writes nothing any more, unless the place is the same.
+    /// Moves an endpoint to a place, back or ahead: 1 write unit for each KB. Returns whether the
+    /// endpoint exists. A run that is delivering can no longer write, unless the place is the same.
     pub async fn replay_webhook(&self, id: &EndpointId, from: LogPosition) -> Result<bool, StoreError> {
         let update = self
             .client
@@ -66,8 +67,8 @@ impl Store {
         Ok(conditional("UpdateItem", update.send().await)?.is_ok())
     }
 
-    /// Moves an endpoint over the event that it does not accept, if the place is still that of `found`, and remembers who did so: 1 write unit
-    /// for each KB. Returns whether it was moved.
+    /// Moves an endpoint over the event that it does not accept, if the place is still that of
+    /// `found`, and notes the operator: 1 write unit for each KB. Returns whether it was moved.
     pub async fn skip_webhook_event(
         &self,
         id: &EndpointId,
@@ -100,7 +101,8 @@ impl Store {
         }
     }
 
-    /// Asks for a test of an endpoint, which the next run sends: 1 write unit for each KB. Returns whether there is such an endpoint.
+    /// Asks for a test of an endpoint, which the next run sends: 1 write unit for each KB. Returns
+    /// whether the endpoint exists.
     pub async fn ask_webhook_test(&self, id: &EndpointId, now: UtcSecond) -> Result<bool, StoreError> {
         let update = self
             .client

@@ -1,4 +1,4 @@
-//! The state of a webhook endpoint's deliveries: how far the log was delivered, by whom, and what went wrong.
+//! The state of a webhook endpoint's deliveries: its position in the log, its lease, and its failures.
 
 use payments_model::{Actor, UtcSecond};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::webhook::as_text;
 /// The deliveries, and the skipped events, that a consumer remembers: the last ones. With about 200 bytes each they are 2 KB.
 pub const REMEMBERED: usize = 5;
 
-/// Who switched an endpoint off. Only the last two are in a consumer.
+/// The cause of an endpoint's being off. Only the last two are in a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DisabledBy {
@@ -26,7 +26,7 @@ pub enum DisabledBy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delivery {
-    /// When it was answered.
+    /// The time of its answer.
     #[serde(with = "as_text")]
     pub at: UtcSecond,
     /// The id of the first message, or of the first that failed.
@@ -35,14 +35,14 @@ pub struct Delivery {
     pub events: u32,
     /// The bodies.
     pub bodies: u32,
-    /// What came of it.
+    /// The outcome.
     pub outcome: DeliveryEnd,
 }
 
-/// What came of a delivery.
+/// The outcome of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryEnd {
-    /// What happened, in a word of the API: `accepted`, or the kind of an error.
+    /// The outcome in a word of the API: `accepted`, or the kind of an error.
     pub kind: String,
     /// The HTTP status, if there was an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,10 +52,10 @@ pub struct DeliveryEnd {
 /// An error of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryError {
-    /// When.
+    /// The time.
     #[serde(with = "as_text")]
     pub at: UtcSecond,
-    /// What came of the delivery.
+    /// The outcome of the delivery.
     pub outcome: DeliveryEnd,
 }
 
@@ -74,12 +74,12 @@ pub struct BlockingEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkippedEvent {
-    /// When.
+    /// The time.
     #[serde(with = "as_text")]
     pub at: UtcSecond,
     /// Its id.
     pub event_id: String,
-    /// Who.
+    /// The operator.
     #[serde(with = "as_text")]
     pub by: Actor,
 }
@@ -87,31 +87,32 @@ pub struct SkippedEvent {
 /// Events that the log no longer had when it was their turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissedEvents {
-    /// When that was seen.
+    /// The time at which the loss was seen.
     #[serde(with = "as_text")]
     pub at: UtcSecond,
-    /// From where on.
+    /// Start position.
     #[serde(with = "as_text")]
     pub from: LogPosition,
-    /// Up to where.
+    /// End position.
     #[serde(with = "as_text")]
     pub to: LogPosition,
 }
 
-/// What `publish` remembers of an endpoint between its runs, besides the place.
+/// The memory of `publish` about an endpoint between its runs, besides the place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
-    /// The tries since something was accepted.
+    /// The failed tries since a body was accepted.
     #[serde(default)]
     pub failures: u32,
-    /// When the first of them was.
+    /// The time of the first of them.
     #[serde(default, with = "as_text::optional", skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<UtcSecond>,
-    /// Before when nothing is tried.
+    /// The time before which nothing is tried.
     #[serde(default, with = "as_text::optional", skip_serializing_if = "Option::is_none")]
     pub next_try_at: Option<UtcSecond>,
-    /// How many events are sent at once, less one: after a failure one, and then twice as many each time.
+    /// The number of events that are sent at once, less one: one event after a failure, and then
+    /// twice as many each time.
     #[serde(default)]
     pub more_at_once: u16,
     /// The event that was not accepted.
@@ -128,45 +129,45 @@ pub struct Progress {
     pub missed: Option<MissedEvents>,
 }
 
-/// What is known of an endpoint's deliveries.
+/// The state of an endpoint's deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookState {
-    /// Up to where the log was delivered.
+    /// The position up to which the log was delivered.
     #[serde(with = "as_text")]
     pub position: LogPosition,
     /// The number of the lease, which rises each time it is taken or changed.
     #[serde(default)]
     pub lease: u64,
-    /// Until when nobody else takes it.
+    /// Lease expiry.
     #[serde(default, with = "as_text::optional")]
     pub lease_until: Option<UtcSecond>,
-    /// Since when `publish` sends nothing.
+    /// The time at which `publish` switched the endpoint off.
     #[serde(default, with = "as_text::optional")]
     pub disabled_at: Option<UtcSecond>,
-    /// Why.
+    /// The reason.
     pub disabled_by: Option<DisabledBy>,
-    /// When an operator asked for a test that was not sent yet.
+    /// The time at which an operator asked for a test that is not sent yet.
     #[serde(default, with = "as_text::optional")]
     pub test_at: Option<UtcSecond>,
-    /// What an operator skipped, the newest first.
+    /// The events that operators skipped, the newest first.
     #[serde(default)]
     pub skipped: Vec<SkippedEvent>,
-    /// What `publish` remembers.
+    /// The memory of `publish`.
     #[serde(skip)]
     pub progress: Progress,
 }
 
-/// What a run writes when it has delivered something, or has failed to.
+/// The result of a run that has delivered something, or has failed to.
 #[derive(Debug, Clone)]
 pub struct WebhookCommit<'c> {
-    /// Up to where the log is delivered.
+    /// The position up to which the log is delivered.
     pub to: LogPosition,
-    /// What is remembered.
+    /// The new memory.
     pub progress: &'c Progress,
-    /// Until when the lease is renewed. The lease ends if this is none.
+    /// The new lease expiry; `None` ends the lease.
     pub lease_until: Option<UtcSecond>,
-    /// Why the endpoint is switched off, and when, if it is.
+    /// The reason and time of switching the endpoint off, if it is.
     pub disabled: Option<(DisabledBy, UtcSecond)>,
 }
 
@@ -210,7 +211,8 @@ impl WebhookState {
         }
     }
 
-    /// Whether something is to be done at `now` if the log goes on behind the place: nobody has the lease, and it is time.
+    /// Whether a run may take the endpoint at `now` if the log continues beyond the place: no run
+    /// has the lease, and it is time.
     #[must_use]
     pub fn can_be_taken(&self, now: UtcSecond) -> bool {
         let is_over = |until: Option<UtcSecond>| until.is_none_or(|until| until <= now);

@@ -21,7 +21,8 @@ impl Outage for Failed {
     }
 }
 
-/// Entries of which a round does some, at 100 a second, and fails or not, as the list says. After the list it does four.
+/// Entries of which a round completes some, at 100 a second, and fails or not, as the list says.
+/// After the list a round completes four.
 struct Entries {
     left: VecDeque<u32>,
     rounds: VecDeque<(usize, Option<OutageKind>)>,
@@ -45,7 +46,8 @@ impl Work for Entries {
     }
 }
 
-/// Drives twelve entries for at most so many seconds. Returns the end, what was done, and the milliseconds that it took.
+/// Drives twelve entries for at most this many seconds. Returns the end, the completed entries, and
+/// the milliseconds that it took.
 async fn driven(seconds: u64, rounds: &[(usize, Option<OutageKind>)]) -> (Result<(), Halt<Failed>>, Vec<u32>, i64) {
     let millis = Arc::new(AtomicI64::new(0));
     let (now, pass) = (Arc::clone(&millis), Arc::clone(&millis));

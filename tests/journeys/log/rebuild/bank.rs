@@ -13,10 +13,10 @@ use crate::report::settlements;
 /// The instant to which tables are restored.
 pub(super) const T: &str = "2026-11-20T09:30:00Z";
 
-/// When the log begins.
+/// The start of the log.
 pub(super) const BEGINNING: &str = "2026-11-20T08:00:00Z";
 
-/// When everything is lost.
+/// The time of the loss.
 pub(super) const LATER: &str = "2026-11-20T09:55:00Z";
 
 pub(super) const PAYER: &str = "payer";
@@ -90,11 +90,11 @@ impl Bank {
         Self::with(async |_, _| Ok(())).await
     }
 
-    /// The same day, with what else happens at its moments.
+    /// The same day, with more events at its moments.
     pub(super) async fn with(also: impl AsyncFn(&Self, Moment) -> Result<()>) -> Result<Self> {
         let world = World::with(|environment| environment.shards = 1).await?;
         let mut bank = Self::in_world(world).await?;
-        // The log is older than what a restore to T reads of it.
+        // The log is older than the events that a restore to T reads of it.
         bank.set_clock(BEGINNING)?;
         bank.create("z", "2026-12-01").await?;
         bank.count().await?;
@@ -207,7 +207,8 @@ impl Bank {
         Ok(())
     }
 
-    /// The heads of the hot table, and the report's last run but for what a report does not say of it.
+    /// The heads of the hot table, and the report's last run without the fields that a report does
+    /// not have.
     pub(super) async fn hot(&self) -> Result<Items> {
         let mut items = self.by_key(&self.environment.tables.payments, &["ACCT#", "CHECKPOINT#report"]).await?;
         for item in items.values_mut().filter(|item| item["pk"]["S"] == "CHECKPOINT#report") {

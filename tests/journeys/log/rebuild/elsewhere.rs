@@ -11,7 +11,7 @@ use super::bank::{Bank, PAYER, TODAY, attribute, differences};
 use crate::redate;
 use crate::report::settlements;
 
-/// When these payments were due at first.
+/// The first due date of these payments.
 const FIRST: &str = "2026-12-01";
 
 impl Bank {
@@ -78,7 +78,7 @@ async fn what_was_amended_since_is_amended_again() -> Result<()> {
     bank.count().await?;
     bank.comes_back(None).await?;
     bank.open().await?;
-    // A repeated amendment is a replay, and the next one follows.
+    // A repeated amendment is a replay, and the next one is applied.
     let again = bank.amend("z", 1, "2026-12-02").await?;
     assert_eq!((again.header("idempotent-replayed"), again.field("dueDate")), (Some("true"), "2026-12-03"), "{again}");
     bank.amend("z", 3, "2026-12-05").await.map(drop)
@@ -98,8 +98,9 @@ async fn what_was_redated_since_is_redated_again() -> Result<()> {
     Ok(())
 }
 
-/// The long-term table was restored, too, to before the redates. What a client amended is lost, and what the bank did is done again: w was
-/// scheduled for a Friday that is a holiday in England and for T2, k was amended before, and z since.
+/// The long-term table was restored, too, to before the redates. Clients' amendments are lost, and
+/// the bank's redates are done again: w was scheduled for a Friday that is a holiday in England and
+/// for T2, k was amended before, and z since.
 #[tokio::test]
 async fn redates_whose_details_are_lost_are_built_anew() -> Result<()> {
     let bank = Bank::new().await?;
@@ -158,7 +159,8 @@ async fn amendments_are_left_out_if_they_are_named() -> Result<()> {
         let due = format!("{status}#{due}#{due}T00:00:00Z#{}", bank.id(name));
         assert_eq!(bank.head_of(name).await?.context("no head")?["due"]["S"], due, "{name}");
     }
-    // What was left out can be amended anew, with another key: the details of the first time are still there.
+    // An amendment that was left out can be made anew, with another key: the details of the first
+    // time are still stored.
     bank.open().await?;
     bank.amend("z", 1, "2026-12-05").await.map(drop)
 }
@@ -193,7 +195,8 @@ async fn a_payment_whose_amendment_is_lost_is_never_sent() -> Result<()> {
     let refused = refused.receive(10, bank.now().as_chrono());
     assert_eq!(refused.len(), 3, "{refused:#?}");
     assert!(refused.iter().all(|record| record.body.contains("RetryAttemptsExhausted")), "{refused:#?}");
-    // Its client cancels what is still scheduled, and creates another. A result settles what was sent before the loss.
+    // The client cancels the payment that is still scheduled, and creates another. A result settles
+    // the payment that was sent before the loss.
     bank.cancel("g").await?;
     bank.settle(&[("z", Ok("TX-z"))]).await?;
     bank.assert_statuses(&[("g", Some("CANCELLED")), ("z", Some("PROCESSED"))]).await

@@ -1,4 +1,4 @@
-//! A fault of a client or of a program is left out, and nothing else: never what was sent or settled.
+//! Changes by a fault of a client or a program are left out, and nothing else: never a sent or settled payment.
 
 use object_store::ObjectStoreExt as _;
 use payments_restore::stages::{Lost, lost};
@@ -31,7 +31,7 @@ async fn what_the_fault_did_is_left_out_and_what_was_sent_is_kept_and_listed() -
     let statuses = [("a", Some("SCHEDULED")), ("g", Some("SCHEDULED")), ("k", None), ("l", Some("PENDING"))];
     bank.assert_statuses(&statuses).await?;
     assert_eq!(done.changed(Change::Built), 2, "{:?}", done.changes);
-    // Readers of the log learn what was left out.
+    // Readers of the log learn the changes that were left out.
     bank.open().await?;
     let told = |event: &Value| ["type", "paymentId", "version"].map(|name| event[name].clone());
     let mut told: Vec<_> = bank.news().await?.iter().map(told).collect();
@@ -43,7 +43,8 @@ async fn what_the_fault_did_is_left_out_and_what_was_sent_is_kept_and_listed() -
         events.sort_by_key(|[_, id, _]| id.to_string());
     }
     assert_eq!(told, want);
-    // The tables are lost once more. What was left out stays out, without being named again.
+    // The tables are lost once more. Changes that were left out stay out, without being named
+    // again.
     bank.lose().await?;
     bank.apply().await?.found([])?;
     bank.assert_statuses(&statuses).await
@@ -167,7 +168,8 @@ async fn an_instant_within_an_earlier_restore_is_refused() -> Result<()> {
 /// A payment that a restore took back is an old version in a new epoch. A later restore keeps it so, however old that version is.
 #[tokio::test]
 async fn what_a_restore_took_back_stays_so_after_the_next_one() -> Result<()> {
-    // It was created at 09:20, which is more than an hour before the next instant, and cancelled within this hour.
+    // The payment was created at 09:20, more than an hour before the next instant, and cancelled
+    // within this hour.
     const NEXT: &str = "2026-11-20T10:25:00Z";
     const NOW: &str = "2026-11-20T10:30:00Z";
     let bank = Bank::new().await?;

@@ -41,7 +41,7 @@ async fn without_the_log_the_journal_tells_what_happened() -> Result<()> {
     let (old, wanted) = (bank.end().await?, bank.hot().await?);
     bank.lose_log().await?;
     assert_fails(bank.apply().await, "give --journal");
-    // There is a gap where the journal ends.
+    // The restore finds a gap where the journal ends.
     bank.apply_journal().await?.found([(Finding::Gap, 1)])?;
     bank.assert_hot(&wanted).await?;
     bank.go_on(&[]).await?;
@@ -85,7 +85,7 @@ async fn what_a_restored_log_knows_beyond_the_journal_is_read() -> Result<()> {
     bank.assert_statuses(&[("k", Some("SCHEDULED"))]).await.context("the journal does not have it")
 }
 
-/// The log that follows a lost one does not know what was before it, whatever its epochs say.
+/// A log that begins after a lost one does not know what was before it, whatever its epochs say.
 #[tokio::test]
 async fn a_log_that_follows_a_lost_one_covers_nothing_before_it() -> Result<()> {
     let bank = Bank::journaled().await?;
@@ -115,7 +115,8 @@ async fn a_file_that_the_journal_lacks_is_listed() -> Result<()> {
     bank.assert_statuses(&[("k", None), ("l", Some("SCHEDULED"))]).await
 }
 
-/// What was in the first file may be anything, also the cancellation of what is scheduled again.
+/// The first file may have held anything, even the cancellation of a payment that is scheduled
+/// again.
 #[tokio::test]
 async fn a_first_file_that_the_journal_lacks_is_found() -> Result<()> {
     let bank = Bank::journaled().await?;

@@ -1,4 +1,4 @@
-//! What is done with the bank: its tables are lost and restored, and its day goes on.
+//! Steps of a bank's day: its tables are lost and restored, and its work continues.
 
 use std::cell::RefCell;
 
@@ -17,7 +17,7 @@ use super::super::*;
 use super::bank::{Bank, LATER, T, differences};
 use crate::report::settlements;
 
-/// What `apply` did, and what it told.
+/// The outcome of `apply`, and the lines that it told.
 pub(super) struct Applied {
     outcome: Outcome,
     pub(super) lines: Vec<Value>,
@@ -32,7 +32,7 @@ impl Deref for Applied {
 }
 
 impl Applied {
-    /// These findings must be all.
+    /// Fails unless the findings are exactly these.
     pub(super) fn found<const N: usize>(self, findings: [(Finding, u64); N]) -> Result<Self> {
         ensure!(self.findings == findings.into(), "{:?}: {:#?}", self.findings, self.lines);
         Ok(self)
@@ -133,7 +133,8 @@ impl Bank {
         Ok(())
     }
 
-    /// Loses the hot table and, with its items of before, the long-term table. What is there now must come back, without a finding.
+    /// Loses the hot table and, with its items of before, the long-term table. Today's items must
+    /// come back, without a finding.
     pub(super) async fn comes_back(&self, history: Option<&[Item]>) -> Result<Applied> {
         let (hot, heads) = (self.hot().await?, self.history().await?);
         self.lose().await?;
@@ -187,7 +188,7 @@ impl Bank {
         assert_fails(delivered.map_err(anyhow::Error::msg), why);
     }
 
-    /// Since when changes may be missing, by the marks of the log's last epoch.
+    /// The times since which changes may be missing, by the marks of the log's last epoch.
     pub(super) async fn gaps(&self) -> Result<Vec<Value>> {
         Ok(self.news_of("log.gap").await?.into_iter().map(|mut event| event["since"].take()).collect())
     }
@@ -199,7 +200,8 @@ impl Bank {
         Ok(events)
     }
 
-    /// What must be true after every restore: the recount is exact at once, and nothing is sent that was cancelled or settled.
+    /// Asserts what is true after every restore: the recount is exact at once, and no cancelled or
+    /// settled payment is sent.
     pub(super) async fn go_on(&self, also_settled: &[&str]) -> Result<()> {
         self.recount().await?;
         self.open().await?;

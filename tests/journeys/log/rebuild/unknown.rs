@@ -69,7 +69,8 @@ impl Marked {
         Ok(all)
     }
 
-    /// Gives each item that has none of them the attributes of a later version, and each entry of a trail, too.
+    /// Gives the attributes of a later version to each item without such attributes, and to each
+    /// entry of a trail.
     async fn mark(&mut self, bank: &Bank) -> Result<()> {
         for (place, mut item) in Self::all(bank).await? {
             if later().keys().any(|name| item.contains_key(name)) {
@@ -86,14 +87,16 @@ impl Marked {
         Ok(())
     }
 
-    /// Forgets what a loss took away: what the copies of the hot table do not have, and the head of a payment that no table has.
+    /// Forgets the lost items: those that the copies of the hot table do not have, and the head of
+    /// a payment that no table has.
     fn lose(&mut self, bank: &Bank, head: &str) {
         let is_in = |item: &Item, (pk, sk): (&str, &str)| item["pk"] == text(pk) && item["sk"] == text(sk);
         let has = |key: (&str, &str)| bank.at_t.hot.iter().any(|item| is_in(item, key) && lacks(item, 0).is_none());
         let is_lost = |(table, pk, sk): &Place| {
             let is_there = match ItemKind::of_key(pk, sk) {
                 Some(ItemKind::Head) => !sk.ends_with(head),
-                // A restore deletes what was said of a stream and of counters that are no more.
+                // A restore deletes the findings and checkpoints of a stream and of counters that
+                // no longer exist.
                 Some(ItemKind::Checkpoint | ItemKind::Finding) => false,
                 _ => has((pk, sk)),
             };
@@ -122,7 +125,8 @@ impl Marked {
     }
 }
 
-/// What nobody does on an ordinary day, once before and once after everything was marked: endpoints and the audit trail.
+/// Changes that are rare, made once before and once after everything was marked: endpoints and the
+/// audit trail.
 async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let (store, now) = (bank.store().await, bank.now());
     let id: EndpointId = "erp".parse()?;
@@ -156,7 +160,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     Ok(())
 }
 
-/// Somebody changes a counter by hand, and a recount finds it, instead of what it may have found before.
+/// Somebody changes a counter by hand, and a recount finds it, in place of its earlier finding.
 async fn find(bank: &Bank) -> Result<()> {
     let counter = key("COUNTS#0", "2026-10-01");
     bank.update(&counter, "ADD PENDING :one, moves :one", &[(":one", number(1))]).await?;

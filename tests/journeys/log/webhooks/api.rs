@@ -1,4 +1,4 @@
-//! Endpoints over the API: each request can be repeated, and says what is wrong.
+//! Endpoints over the API: each request can be repeated, and its answer names its faults.
 
 use super::*;
 
@@ -11,7 +11,7 @@ async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_ca
     assert_has(&created.body, &json!({ "cursor": "3622140.2.0", "segmentsBehind": 0 }));
     log.set_clock("2026-11-20T10:00:00Z")?;
     assert_eq!(log.answered(on.clone(), 200).await?.body, created.body, "the same PUT changes nothing");
-    // It begins at the end of the log, so what was before is only there by a replay.
+    // The endpoint begins at the end of the log, so it gets earlier events only by a replay.
     log.publish().await?;
     assert!(log.received().is_empty());
     for _ in 0..2 {
@@ -19,7 +19,7 @@ async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_ca
         assert_eq!(replay.body["segmentsBehind"], 1, "{replay}");
     }
     log.publish_all().await?;
-    // What is switched off gets nothing, but for tests.
+    // A disabled endpoint gets tests, and nothing else.
     let off = log.send(put("erp", &json!({ "types": ["payment.scheduled"], "enabled": false }))).await?;
     assert_has(&off.body, &json!({ "status": "disabled", "disabledBy": "operator" }));
     log.segment(1).await?;
@@ -73,7 +73,8 @@ async fn an_event_is_skipped_once_and_only_the_one_that_blocks() -> Result<()> {
     Ok(())
 }
 
-/// Another filter lets an endpoint pass what blocked it. To skip that would bring it back.
+/// Another filter moves an endpoint past the event that blocked it. A skip would move the endpoint
+/// back.
 #[tokio::test]
 async fn an_event_that_an_endpoint_has_passed_is_not_skipped() -> Result<()> {
     let log = Log::with_endpoint(&[2]).await?;

@@ -1,4 +1,4 @@
-//! The audit trail of endpoints: who changed where events go, written before it is done.
+//! The audit trail of endpoints: the author of each change, written before the change.
 
 use payments_machine::{Recorder, event};
 use payments_store::AuditEntry;
@@ -7,7 +7,7 @@ use payments_tests::{CrashPoints, TROUBLES};
 
 use super::*;
 
-/// An action, its arguments, and what came of it.
+/// An action, its arguments, and its outcome.
 fn shown(entry: &AuditEntry) -> String {
     format!("{}\n{}\n{}", entry.intent.action, entry.intent.arguments, audited(entry))
 }
@@ -84,7 +84,7 @@ async fn a_rotation_whose_first_answer_is_lost_is_done() -> Result<()> {
     Ok(())
 }
 
-/// Each call of a PUT fails in each way: what is changed has an intent, and what has none is not changed.
+/// Each call of a PUT fails in each way: every change has an intent.
 #[tokio::test]
 async fn no_endpoint_is_changed_that_the_trail_does_not_have() -> Result<()> {
     let mut points = CrashPoints::new("webhooks-put", TROUBLES);
@@ -101,7 +101,7 @@ async fn no_endpoint_is_changed_that_the_trail_does_not_have() -> Result<()> {
         points.failed(point.way.name)?;
         let known = world.audit_trail().await?;
         let is_there = world.store().await.webhook_endpoint(&id()?).await?.is_some();
-        assert!(!is_there || known.len() == 1, "it is there without an intent: {case}");
+        assert!(!is_there || known.len() == 1, "the endpoint exists without an intent: {case}");
         let is_known = known.first().is_some_and(|entry| entry.outcome.is_some());
         assert!(is_there || !is_known, "an outcome of nothing: {case}");
         let repeat = world.send_named(world.functions(), "second", put).await?;

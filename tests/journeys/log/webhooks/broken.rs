@@ -1,4 +1,4 @@
-//! What cannot be read or fails keeps nobody from the other endpoints, and alarms get their metrics all the same.
+//! An endpoint that fails or cannot be read holds up no other endpoint, and alarms get their metrics all the same.
 
 use super::*;
 
@@ -43,7 +43,7 @@ async fn a_put_repairs_an_endpoint_that_cannot_be_read() -> Result<()> {
         let log = Log::with_endpoint(&[3]).await?;
         log.spoil(ENDPOINTS, "erp", "url").await?;
         if !has_place {
-            // It is not said to be missing.
+            // No answer says that the place is missing.
             log.lose_place().await?;
             log.refused(put("erp", &json!({})), 503, "unavailable").await?;
         }
@@ -69,7 +69,8 @@ async fn the_longest_url_is_never_kept_in_a_longer_form() -> Result<()> {
     Ok(())
 }
 
-/// The run fails because of one endpoint, whose place the log does not have. What is true of the others is emitted.
+/// The run fails because of one endpoint, whose place the log does not have. The metrics of the
+/// others are emitted.
 #[tokio::test]
 async fn a_run_that_fails_for_one_endpoint_still_says_how_the_others_are() -> Result<()> {
     let log = Log::with_endpoint(&[2]).await?;

@@ -12,7 +12,7 @@ async fn with_old_url() -> Result<Log> {
     Ok(log)
 }
 
-/// The new URL gets everything, and what the old one answered does not concern it.
+/// The new URL gets everything. The answers of the old one do not concern it.
 async fn judge_moved(log: &Log, number: usize) -> Result<()> {
     log.publish().await?;
     let state = log.state().await?;

@@ -11,7 +11,7 @@ use super::*;
 async fn an_endpoint_that_recovers_gets_everything_in_order() -> Result<()> {
     let log = Log::with_endpoint(&[60]).await?;
     log.cancel_event(5).await?;
-    // Its first three messages arrive, and what is longer is refused.
+    // The first three messages arrive, and longer ones are refused.
     log.receivers.react(PORT, |message| Reaction::Status(if message.events.len() > 4 { 500 } else { 204 }));
     assert_has(&log.publish().await?, &json!({ "failedDeliveries": 1, "deliveredEvents": 7 }));
     let progress = log.state().await?.progress;
@@ -69,7 +69,7 @@ async fn what_fails_for_five_days_is_switched_off_and_what_is_gone_at_once() -> 
     log.pass(TimeDelta::days(1))?;
     assert_has(&log.publish().await?, &json!({ "webhooksDisabled": 2, "webhookSegmentsBehind": 0 }));
     assert_eq!((log.messages().len(), log.receivers.messages(OTHER_PORT).len()), (tries, 1));
-    // Its operator repairs it, and switches it on.
+    // An operator repairs the endpoint, and switches it on.
     log.answer(PORT, 200);
     log.move_to(PORT).await?;
     log.publish_all().await

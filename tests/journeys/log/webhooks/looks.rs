@@ -13,10 +13,10 @@ use super::*;
 /// The last second in which something may be begun.
 const LAST: Duration = Duration::from_secs(23);
 
-/// What a read takes while DynamoDB is slow: less than the timeout of an attempt.
+/// The time of a read while DynamoDB is slow: less than the timeout of an attempt.
 const SLOW_READ: Duration = Duration::from_millis(1_900);
 
-/// When requests came.
+/// The times at which requests came.
 #[derive(Clone, Default)]
 struct Came(Arc<std::sync::Mutex<Vec<Duration>>>);
 
@@ -44,7 +44,7 @@ async fn run(log: &Log, slow_from: Duration) -> Result<Value> {
     InTime::over(log, move |call| if is_slow(call) { SLOW_READ } else { Duration::ZERO }).await?.wake().await
 }
 
-/// Lets an endpoint answer its requests after these times, and all further ones after the last.
+/// Makes an endpoint answer its requests after these times, and all further ones after the last.
 fn answer_after(log: &Log, port: u16, millis: &'static [u64]) -> Came {
     let (origin, came) = (Instant::now(), Came::default());
     let noted = came.clone();
@@ -89,7 +89,7 @@ async fn a_look_that_ends_after_the_deadline_is_dropped() -> Result<()> {
     Ok(())
 }
 
-/// The deadline comes while a run reads what it would send.
+/// The deadline comes while a run reads the events to send.
 #[tokio::test(start_paused = true)]
 async fn what_is_read_when_the_deadline_comes_is_not_sent() -> Result<()> {
     let (log, came) = beside_a_slow_one().await?;

@@ -1,4 +1,4 @@
-//! How many events a second an endpoint gets, by how long it takes for a request.
+//! The events per second that an endpoint gets, by the time that it takes for a request.
 //!
 //! On paused time: only calls and requests take any. So the work of the function and of the receiver, TLS and the first round
 //! trips of a connection are left out.
@@ -8,7 +8,7 @@ use payments_store::{Committed, CountsCommit, MAX_SEGMENT_BYTES};
 
 use super::*;
 
-/// What a call to DynamoDB takes. AWS promises nothing; reads usually take less.
+/// The time of a call to DynamoDB. AWS promises nothing; reads usually take less.
 const CALL: Duration = Duration::from_millis(10);
 
 /// Five feeds at once: five million payments in half an hour.
@@ -53,11 +53,12 @@ async fn fill(log: &Log, added: Range<usize>) -> Result<()> {
     Ok(())
 }
 
-/// Lets the function deliver what the only endpoint lacks, run after run. Returns how long it takes.
+/// Delivers the events that the only endpoint lacks, run after run. Returns the time that this
+/// takes.
 async fn deliver(log: &Log, wanted: usize) -> Result<Duration> {
     let (origin, function) = (Instant::now(), InTime::over(log, |_| CALL).await?);
     for _ in 0..10 {
-        // It was woken by a segment.
+        // A segment woke the function.
         let outcome = function.wake().await?;
         ensure!(outcome["failedDeliveries"] == 0, "{outcome}");
         if outcome["webhookSegmentsBehind"] == 0 {
@@ -80,7 +81,7 @@ async fn pace(millis: u64) -> Result<u64> {
     Ok(EVENTS as u64 * 1_000 / u64::try_from(took.as_millis())?)
 }
 
-/// The table is in docs/performance.md, How fast webhooks are.
+/// The table is in docs/performance.md, Speed of webhooks.
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_with_150_ms_a_request_keeps_up_with_five_feeds_at_once() -> Result<()> {
     println!("| a request takes | events a second | behind after half an hour of 2,778 a second |\n|---|---|---|");

@@ -6,10 +6,10 @@ use payments_tests::Reply;
 
 use super::*;
 
-/// How many requests come at once.
+/// The number of requests at once.
 const AT_ONCE: usize = 16;
 
-/// Sends requests at once: each lets the others go on before each of its calls.
+/// Sends requests at once: before each of its calls, each request yields to the others.
 async fn at_once(world: &World, asks: impl IntoIterator<Item = Ask>) -> Result<Vec<Reply>> {
     let layers = Layers::over(world.recorder.clone()).with_fn(|call, next| async move {
         yield_now().await;

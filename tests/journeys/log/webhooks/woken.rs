@@ -1,4 +1,4 @@
-//! What wakes the deliveries: a new segment, at once.
+//! Deliveries are woken at once by a new segment.
 
 use std::sync::atomic::AtomicI64;
 
@@ -11,7 +11,7 @@ use payments_machine::{EngineChoice, Stack};
 
 use super::*;
 
-/// How often the triggers look for something to do, in milliseconds, as in `cargo local`.
+/// The interval at which the triggers look for work, in milliseconds, as in `cargo local`.
 const TICK: i64 = 250;
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn a_new_segment_brings_events_and_no_file_of_the_journal() -> Result<()> 
     let woken = serde_json::from_value(json!({ "Records": [{ "eventName": "INSERT" }] }))?;
     let outcome = invoke(&log.function(&log.client().await)?, woken, NO_DEADLINE).await?;
     assert_has(&outcome, &json!({ "journalFiles": 0, "deliveredEvents": 3 }));
-    // It did not look at the journal, so it says nothing about it.
+    // The run did not look at the journal, so it emits no metric of it.
     let metrics = log.outside.metrics.take().concat();
     assert!(metrics.contains("DeliveredEvents") && !metrics.contains("JournalSegmentsBehind\":0,\"J"), "{metrics}");
     assert!(!metrics.contains("JournaledEvents"), "{metrics}");

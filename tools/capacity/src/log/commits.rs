@@ -1,7 +1,7 @@
 //! The aggregators of all stream shards, on a virtual clock. They append to one log, which is on one partition.
 //!
-//! It is unkind where AWS promises nothing: calls are slow, and one in a hundred takes half a second; a try that fails is charged in
-//! full; consumers of the log write to the same partition.
+//! The model is unkind where AWS promises nothing: calls are slow, and one in a hundred takes half
+//! a second; a try that fails is charged in full; consumers of the log write to the same partition.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -19,13 +19,14 @@ use super::segments::{Segment, Segments};
 pub(crate) const MILLISECOND: u64 = 1_000;
 pub(crate) const SECOND: u64 = 1_000 * MILLISECOND;
 
-/// How long is simulated.
+/// The simulated time, in seconds.
 pub(crate) const SECONDS: u64 = 10 * 60;
 
-/// How often Lambda reads a stream shard.
+/// The time from one read of a stream shard by Lambda to the next.
 const POLL: u64 = 250 * MILLISECOND;
 
-/// How long Lambda takes to invoke the function, in milliseconds, and calls to DynamoDB. AWS promises no times; these are slow.
+/// The milliseconds of an invocation by Lambda, and of calls to DynamoDB. AWS promises no times;
+/// these are slow.
 const INVOKE: RangeInclusive<u64> = 5..=50;
 const READ: RangeInclusive<u64> = 5..=15;
 const TRANSACTION: RangeInclusive<u64> = 20..=60;
@@ -34,8 +35,9 @@ const TRANSACTION: RangeInclusive<u64> = 20..=60;
 const SLOW_ONE_IN: u32 = 100;
 const SLOW: u64 = 500 * MILLISECOND;
 
-/// How long the function works on a record: once to read it, and in each try for its event and the segment. docs/performance.md,
-/// Counting, has 14 and 1.2 µs with a whole core, built for speed. 512 MB are 0.29 of a core, and the function is built for size.
+/// The function's work on a record: once to read it, and in each try for its event and the segment.
+/// docs/performance.md, Counting, has 14 and 1.2 µs with a whole core, built for speed. 512 MB are
+/// 0.29 of a core, and the function is built for size.
 const READING: u64 = 100;
 const FOLDING: u64 = 10;
 
@@ -59,10 +61,10 @@ pub(crate) struct Load {
     pub(crate) changes_per_second: u64,
 }
 
-/// What came of it.
+/// The outcome of the simulation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
-    /// How long each segment's oldest change waited until it was in the log, and when that was.
+    /// The wait of each segment's oldest change until it was in the log, and the time of that.
     pub(crate) lags: Vec<(u64, u64)>,
     pub(crate) commits: u64,
     /// Tries that another stream shard was quicker than, that conflicted at a counter, and that were throttled.
@@ -99,9 +101,9 @@ enum Step {
     /// A transaction is sent, and arrives.
     Send,
     Arrive(u64),
-    /// It is committed, unless another one cancelled it.
+    /// A transaction is committed, unless another one cancelled it.
     Apply(u64),
-    /// The function learns what came of it.
+    /// The function learns the outcome.
     Done,
     Lost(Loss),
 }
@@ -135,7 +137,8 @@ impl Shard {
     }
 }
 
-/// What the partition still accepts, in millionths of a unit. It gains evenly, and holds what it gains in a second.
+/// The units that the partition still accepts, in millionths. It gains evenly, and saves those of
+/// one second.
 #[derive(Debug, Default)]
 struct Bucket {
     left: i64,
@@ -271,7 +274,8 @@ impl<'s> Log<'s> {
         Ok(())
     }
 
-    /// Takes a batch if it is full or its window is over. The window begins when the function is free and a change is there.
+    /// Takes a batch if it is full or its window is over. The window begins when the function is
+    /// free and a change waits.
     fn poll(&mut self, now: u64, shard: usize) -> Result<()> {
         let (batch, window) = (self.segments.batch as u64, self.segments.window);
         let it = &self.shards[shard];

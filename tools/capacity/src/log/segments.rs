@@ -1,4 +1,4 @@
-//! What the log's segments cost: real events, cut by the aggregator's fold and encoded by the store.
+//! The cost of the log's segments: real events, cut by the aggregator's fold and encoded by the store.
 
 use std::collections::HashMap;
 
@@ -30,10 +30,10 @@ const REASONS: [(&str, &str); 6] = [
     ("MS03", "reason not specified by the agent"),
 ];
 
-/// What happens to the payments of a batch.
+/// The changes of the payments of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// They are created.
+    /// All are created.
     Created,
     /// A third each is created, sent, and settled.
     Mixed,
@@ -41,7 +41,8 @@ pub(crate) enum Kind {
     Feeds,
     /// Nine of ten are processed, and one fails.
     Settled,
-    /// They are settled, and every text that somebody else chooses is random and as long as permitted.
+    /// All are settled, and each text that somebody else chooses is random and as long as
+    /// permitted.
     Largest,
 }
 
@@ -57,7 +58,7 @@ impl Kind {
     }
 }
 
-/// What a segment holds and costs.
+/// The contents and the cost of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) events: usize,

@@ -1,4 +1,4 @@
-//! Tests of the sender: where requests can go, what they are, what answers mean, and how long all takes.
+//! Tests of the sender: the targets of requests, their form, the meaning of answers, and the time limits.
 
 mod answers;
 mod limits;

@@ -99,7 +99,7 @@ fn random(seed: u64) -> impl FnMut(usize) -> usize + Send {
     }
 }
 
-/// What [`deliver`] varies.
+/// The variation of a delivery by [`deliver`].
 #[derive(Debug, Clone, Copy)]
 struct Variation {
     seed: u64,

@@ -1,4 +1,4 @@
-//! Records that are trimmed while a mapping stands still, and mappings that go on from their checkpoints.
+//! Records that are trimmed while a mapping stands still, and mappings that continue from their checkpoints.
 
 use super::*;
 
@@ -61,11 +61,11 @@ async fn a_shard_that_the_stream_no_longer_has_is_forgotten_and_its_children_go_
     stream.split(&shard(), &["child".into()], at(0)).unwrap();
     stream.push(&"child".into(), record(9, 5, "head")).unwrap();
     stream.trim_before(at(1));
-    // What the mapping has in hand is delivered first.
+    // The records that the mapping has in hand are delivered first.
     assert_eq!(delivered(&mut mapping).await, [2, 9]);
     mapping.ready().await.unwrap();
     assert_eq!(mapping.checkpoints().into_keys().collect::<Vec<_>>(), ["child".into()]);
-    // A mapping that goes on from its checkpoints has nothing in hand.
+    // A mapping that continues from its checkpoints has nothing in hand.
     let mut late = StreamMapping::new(one_by_one(), stream).unwrap();
     assert_eq!(delivered(&mut late).await, [9]);
 }

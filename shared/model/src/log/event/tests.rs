@@ -1,4 +1,4 @@
-//! Which changes are events, and their JSON.
+//! Tests of events: the changes that produce them, and their JSON.
 
 use super::*;
 use crate::actor::Actor;
@@ -90,14 +90,14 @@ fn an_amendment_is_an_event_that_says_what_changed() {
         r#","changedFields":["payeeAccountId","data"],"previous":{"payeeAccountId":"landlord-7"},"amendmentId":"#;
     assert!(json.contains(want) && json.contains(r#""payeeAccountId":"landlord-8""#), "{json}");
     assert!(json.contains(r#""version":3"#), "{json}");
-    // What follows is as without amendments.
+    // The next changes are as without amendments.
     let pending = moved(&payee, &Event::Sweep, Actor::sweep());
     let json = json_of(before(&payee), &pending);
     assert!(
         json.contains(r#""version":4,"previousStatus":"SCHEDULED","status":"PENDING","by":{"kind":"bank"},"dueAt""#),
         "{json}"
     );
-    // A version alone is no amendment.
+    // A new version alone is not an amendment.
     let alone = Head { version: 2, ..first.clone() };
     let json = json_of(before(&first), &alone);
     assert!(json.contains("payment.irregular") && json.contains("neither its status nor an amendment"), "{json}");
@@ -118,7 +118,7 @@ fn an_amendment_says_what_the_changed_fields_of_the_head_were() {
         let json = json_of(before(&first), &amended(&first, changed));
         assert!(json.contains(want), "{json}");
     }
-    // There was no reference, and no head has a date rule.
+    // The payment had no reference, and heads have no date rule.
     let without = Head { reference: None, ..first };
     let json = json_of(before(&without), &amended(&without, &["dateRule", "reference"]));
     assert!(!json.contains("previous\":"), "{json}");
@@ -137,7 +137,7 @@ fn a_version_that_does_not_follow_is_irregular() {
     let pending = moved(&scheduled, &Event::Sweep, Actor::sweep());
     let same_version = Head { state: State::Cancelled, ..scheduled.clone() };
     for (before, after) in [
-        // It appears with a past, as after a restore.
+        // The payment appears with a past, as after a restore.
         (None, &pending),
         (before(&pending), &scheduled),
         (before(&scheduled), &same_version),
@@ -163,7 +163,7 @@ fn an_epoch_is_never_used_again() {
     let at = |text: &str| text.parse::<UtcSecond>().unwrap();
     assert_eq!(Epoch::begun_at(at("2020-01-01T00:01:59Z")).get(), 1);
     assert_eq!(Epoch::begun_at(at("2026-12-01T10:00:00Z")).get(), 3_638_040);
-    // A clock before 2020 is no reason to have none.
+    // Even a clock before 2020 gives an epoch.
     assert_eq!(Epoch::begun_at(at("1999-12-31T23:59:59Z")), Epoch::FIRST);
     let first = Epoch::begun_at(now());
     assert_eq!(first.next(now()).get(), first.get() + 1, "two begin in one minute");

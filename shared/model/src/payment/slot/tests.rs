@@ -1,4 +1,4 @@
-//! Where heads are, and a payment for tests.
+//! Tests of the slots of heads, and a payment for tests.
 
 use super::*;
 use crate::actor::Actor;
@@ -37,7 +37,7 @@ fn a_head_is_at_its_slot_wherever_it_is_due() {
     let elsewhere = Head { due_at: "2026-12-04T09:30:00Z".parse().unwrap(), ..head.clone() };
     assert_eq!(elsewhere.key(), details.key());
     assert_eq!((head.is_due_as_at_first(), elsewhere.is_due_as_at_first()), (true, false));
-    // Only of a payment that is due as at first, a guess leads to the head.
+    // A guess leads to the head only if the payment is due as at first.
     assert_eq!(head.due_payment().guessed_key(), details.key());
     assert_ne!(elsewhere.due_payment().guessed_key(), details.key());
     assert_eq!(details.key().guessed_due(), head.due_payment());

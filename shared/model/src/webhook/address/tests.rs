@@ -1,4 +1,4 @@
-//! Tests of which addresses are global.
+//! Tests of global addresses.
 
 use std::net::IpAddr;
 

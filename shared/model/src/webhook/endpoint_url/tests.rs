@@ -35,7 +35,7 @@ fn urls_that_lead_elsewhere_than_to_a_public_host_are_rejected_with_their_fault(
     assert!(count >= 90, "{count}");
     let long = format!("https://hooks.example.com/{}", "a".repeat(MAX_URL_CHARS - 25));
     assert_eq!(long.parse::<EndpointUrl>(), Err(EndpointUrlError::TooLong(2_049)));
-    // The form that is kept has a `/` more.
+    // The stored form has a `/` more.
     let start = "https://hooks.example.com?";
     let grows = format!("{start}{}", "a".repeat(MAX_URL_CHARS - start.len()));
     assert_eq!(grows.parse::<EndpointUrl>(), Err(EndpointUrlError::TooLong(2_049)));
@@ -108,7 +108,8 @@ fn a_loopback_url_is_of_this_machine_and_names_its_port() {
     assert_eq!(EndpointUrl::loopback("http://127.0.0.1:80/#a"), Err(EndpointUrlError::Fragment));
 }
 
-/// What was once stored can be read, whatever this version would accept. The connector checks where it leads.
+/// A stored URL can be read, even if this version would not accept it. The connector checks its
+/// addresses.
 #[test]
 fn a_stored_url_is_read_whatever_is_accepted_now() {
     let long = format!("https://hooks.example.com/?{}", "a".repeat(3_000));

@@ -1,4 +1,4 @@
-//! The log's head, segments and places.
+//! Tests of the log's head, segments and places.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::UtcSecond;
@@ -55,7 +55,7 @@ fn the_oldest_segment_is_the_first_of_a_day_that_is_kept() {
     let now = day(59);
     // Day 23 began 36 days and 12 hours ago.
     assert_eq!(head.oldest(now), (EPOCH, 2 * 24 + 1));
-    // After 36 idle days nothing is kept, and the numbers go on.
+    // After 36 idle days nothing is kept, and the numbers continue.
     assert_eq!(head.oldest(day(59 + 36)), (EPOCH, 121));
     let later = head.after_append(day(59 + 36));
     assert_eq!((later.oldest(day(59 + 36)), later.next), ((EPOCH, 121), 122));
@@ -68,7 +68,8 @@ fn a_clock_that_is_behind_hides_nothing() {
     assert_eq!(head.oldest(at("2026-01-03T00:00:00Z")), (EPOCH, 1));
     let expired = at("2026-02-06T00:00:00Z");
     assert_eq!(head.oldest(expired), (EPOCH, 1), "the second day is kept");
-    // A restore to the first day needs what the clock that is ahead appended, also from a head whose days are inverted.
+    // A restore to the first day needs the segments that the fast clock appended, even if the days
+    // of the head are inverted.
     let mut inverted = head.clone();
     inverted.days.insert(day_of(day(0)), (EPOCH, 2));
     for (head, what) in [(head, "in order"), (inverted, "inverted")] {
@@ -170,7 +171,8 @@ fn the_log_that_follows_a_lost_one_begins_with_itself() {
     assert_eq!(restored.start_of_news(day(1)), restored.end());
 }
 
-/// Whose place is lost reads an epoch from its beginning, and waits for the next one while this one is to end.
+/// A reader that lost its place reads an epoch from its beginning, and waits for the next one while
+/// this one is to end.
 #[test]
 fn a_reader_without_a_place_begins_with_the_epoch_that_a_restore_began() {
     let lost = LogHead::first(NO_SOURCE, day(0));
@@ -181,6 +183,6 @@ fn a_reader_without_a_place_begins_with_the_epoch_that_a_restore_began() {
     assert_eq!(ended.start_after_loss(day(0)), ended.end());
     let restored = ended.next_epoch(2, day(1)).after_append(day(1));
     assert_eq!(restored.start_after_loss(day(1)), restored.start_of_epoch());
-    // What has expired is nowhere.
+    // Expired segments have no place.
     assert_eq!(restored.start_after_loss(day(90)), restored.start(day(90)));
 }

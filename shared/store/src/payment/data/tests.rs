@@ -1,4 +1,4 @@
-//! Data in every form that was ever stored, damaged in every way.
+//! Tests of data in every stored form, damaged in every way.
 
 use payments_model::{Actor, Details, Instruction, Money, PaymentId, UtcSecond};
 use proptest::prelude::*;
@@ -78,7 +78,7 @@ fn details_are_the_same_in_both_forms() {
 
 #[test]
 fn an_item_is_compressed_exactly_if_it_is_smaller() {
-    // From what hardly compresses to what does.
+    // From texts that hardly compress to texts that do.
     for words in 0..200_usize {
         let text = format!("\"{}\"", (0..words).map(|n| (n * n * 7_919 % 9_973).to_string()).collect::<String>());
         let [raw, compressed] = written(Some(&text));
@@ -105,7 +105,7 @@ fn the_limit_is_that_of_data_as_it_came() {
 fn frames_with_each_kind_of_block_are_decoded() {
     let same = format!("\"{}\"", "a".repeat(300));
     let frames: [(&[u8], &str); 2] = [
-        // A block as it is.
+        // A raw block.
         (b"\x28\xb5\x2f\xfd\x24\x07\x39\x00\x00[1,2,3]\xf1\xc6\xe1\x83", "[1,2,3]"),
         // A block with a sequence.
         (b"\x28\xb5\x2f\xfd\x64\x2e\x00\x55\x00\x00\x18\x22a\x22\x01\x00\x28\x2a\xc0\x02\xf7\x6c\x3c\x50", &same),

@@ -1,4 +1,4 @@
-//! What fits into a head, and what is no head.
+//! Tests of the limits of a head, and of items that are not heads.
 
 use payments_model::business_days::calendars;
 use payments_model::{
@@ -59,7 +59,8 @@ fn longest_heads() -> Vec<Head> {
     [lives(&first), lives(&amended)].concat()
 }
 
-/// A head in each state. Who creates, amends or cancels can have any name; only the bank claims, and only the transaction service settles.
+/// A head in each state. The actor of a create, an amendment or a cancel can have any name; only
+/// the bank claims, and only the transaction service settles.
 fn lives(scheduled: &Head) -> Vec<Head> {
     let version = scheduled.version;
     let entry = |status| TrailEntry {
@@ -90,7 +91,7 @@ fn lives(scheduled: &Head) -> Vec<Head> {
     vec![scheduled.clone(), pending, settled(transaction_id), settled(reason), without, cancelled]
 }
 
-/// How a pending head keeps this end.
+/// The settlement as a pending head keeps it.
 fn reason_of(event: &Event, pending: &Head) -> Settlement {
     let step = pending.transition(event, UtcSecond::MAX, Actor::transaction_service()).unwrap();
     let State::Failed(failure) = step.to() else { panic!("it failed") };
@@ -116,8 +117,9 @@ fn heads_and_details_are_decoded() {
     }
 }
 
-/// What is ours of details never takes more than is kept for it, so the largest ones take 8 write units, and a later attribute changes
-/// nothing for clients. A new attribute needs its longest value in `longest` or `longest_amended`, and its name here.
+/// Our own part of details never takes more than is reserved for it, so the largest ones take 8
+/// write units, and a later attribute changes nothing for clients. A new attribute needs its
+/// longest value in `longest` or `longest_amended`, and its name here.
 #[test]
 fn everything_of_ours_fits_beside_the_largest_payment() {
     let whole = Details { moved: Some(moved(MoveReason::Weekend)), ..longest_amended() };
@@ -131,7 +133,8 @@ fn everything_of_ours_fits_beside_the_largest_payment() {
     assert!(bytes <= OWN_DETAILS_BYTES, "{bytes}");
 }
 
-/// The limit of a payment does not depend on how often it was amended, on why it moved, or on who created it.
+/// The limit of a payment does not depend on the number of its amendments, on the reason of its
+/// move, or on its creator.
 #[test]
 fn only_what_the_client_sent_counts() {
     let first = longest();
@@ -165,7 +168,7 @@ fn a_damaged_amendment_is_unreadable() {
         };
         assert_eq!(said, why, "{attribute}");
     }
-    // A due time that only somebody's hand can have changed stops a payment that was never amended.
+    // A due time that only a manual edit can have changed stops a payment that was never amended.
     let mut item = encode_head(&longest_heads()[0]).unwrap();
     item.extend([("due".to_owned(), text(&other_due))]);
     item.extend([("moved".to_owned(), text(&format!("2099-12-30T00:00:00Z#{}", amended.payment_id)))]);

@@ -1,4 +1,4 @@
-//! Tests of requests, and of what answers mean.
+//! Tests of requests, and of the meaning of answers.
 
 use std::time::Duration;
 

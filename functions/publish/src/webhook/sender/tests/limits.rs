@@ -1,4 +1,4 @@
-//! Tests of what a receiver can take: time, bytes, connections.
+//! Tests of the limits of a receiver: time, bytes, connections.
 
 use std::time::Duration;
 

@@ -63,7 +63,7 @@ fn the_variables_of_proxies_are_not_read() {
 async fn sends_in_another_process() {
     let mut to = String::new();
     std::io::stdin().read_to_string(&mut to).unwrap();
-    // By hand, as CI would run all ignored tests, there is nothing to send to.
+    // If this test runs by hand, or with all ignored tests in CI, there is no target.
     if to.is_empty() {
         return;
     }

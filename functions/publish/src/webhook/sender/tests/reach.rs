@@ -1,4 +1,4 @@
-//! Tests of where requests can go. A server on this machine must see no connection of those that are rejected.
+//! Tests of the targets of requests. A server on this machine must see no connection from rejected ones.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
@@ -31,7 +31,7 @@ impl Untouched {
         self.0.local_addr().unwrap()
     }
 
-    /// Fails if there was a connection. One that was made is in the server's queue since it was made.
+    /// Fails if there was a connection. The server's queue would still hold it.
     fn check(&self, why: &str) {
         assert_eq!(self.0.accept().map(|_| ()).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock), "{why}");
     }
@@ -73,7 +73,7 @@ async fn of_several_addresses_only_the_global_ones_are_connected_to() {
     assert!(matches!(sent, Err(SendError::Connect(_))), "{sent:?}");
     assert_eq!(site.seen().connected.iter().map(ToString::to_string).collect::<Vec<_>>(), rejecting);
     server.check("of several");
-    // One that does not answer is not the end.
+    // A silent address does not end the tries.
     let (sender, site) = internet(Site::new().with_names(names).with_rejecting(&rejecting[..1]));
     assert_eq!(send(&sender, PUBLIC).await.unwrap(), Answer::Accepted);
     assert_eq!(site.seen().connected.len(), 2);
@@ -82,7 +82,8 @@ async fn of_several_addresses_only_the_global_ones_are_connected_to() {
 #[tokio::test]
 async fn a_name_that_changes_after_the_check_changes_nothing() {
     let server = Untouched::new();
-    // The second resolution leads to this machine: it is not asked for until a second connection is made, and is checked then.
+    // The second resolution leads to this machine: it is asked for only when a second connection is
+    // made, and is checked then.
     let once = Reply::Last("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".to_owned());
     let site = Site::new().with_names(&[&[GLOBAL], &["127.0.0.1"]]).with_replies([once]);
     let (sender, site) = internet(site);
@@ -97,7 +98,7 @@ async fn a_name_that_changes_after_the_check_changes_nothing() {
     server.check("a changed name");
 }
 
-/// URIs that no [`EndpointUrl`] is.
+/// URIs that [`EndpointUrl`] rejects.
 const LITERALS: &str = "
     https://127.0.0.1/ https://127.0.0.1:443/ https://127.1/ https://127.0.1/ https://2130706433/ https://0x7f000001/ https://0x7f.1/
     https://0x7F.0x0.0x0.0x1/ https://0177.0.0.1/ https://017700000001/ https://0/ https://0.0.0.0/ https://127.0.0.1./
@@ -116,7 +117,7 @@ async fn the_connector_does_not_rely_on_what_a_url_cannot_be() {
     for text in LITERALS.split_whitespace() {
         let parsed = text.parse::<EndpointUrl>();
         assert!(parsed.is_err(), "{text}");
-        // An http::Uri takes it, so hyper's client would.
+        // An http::Uri accepts it, so hyper's client would, too.
         let uri: Uri = text.parse().unwrap();
         let site = Site::new().with_server(server.address());
         let connected = Connector::new(Arc::new(site.clone()), reach.clone()).call(uri).await;
@@ -200,7 +201,7 @@ fn a_deployed_sender_trusts_the_machines_certificates() {
 
 #[tokio::test]
 async fn what_the_machine_takes_for_an_address_is_not_global() {
-    // The C library reads all of these without a name server: if one ever came there, it would be dropped.
+    // The C library parses all of these without a name server, which would drop a query for one.
     for host in [
         "127.0.0.1",
         "127.1",
@@ -226,7 +227,7 @@ proptest! {
             let uri: Uri = url.as_str().parse().unwrap();
             prop_assert_eq!((uri.host(), uri.port(), uri.scheme_str()), (Some(url.host()), None, Some("https")));
             prop_assert_eq!(uri.authority().unwrap().as_str(), url.host());
-            // It may know more of punycode.
+            // The other parser may know more of punycode.
             let Ok(other) = url::Url::parse(&text) else { return Ok(()) };
             prop_assert_eq!((other.host_str(), other.port(), other.username(), other.fragment()), (Some(url.host()), None, "", None));
         }

@@ -1,4 +1,4 @@
-//! A host of the tests: what its name resolves to, and what answers at each address that is connected to.
+//! A host of the tests: the addresses of its name, and the server at each address.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,21 +15,21 @@ use crate::webhook::network::{Network, Stream};
 /// An address that is global.
 pub(super) const GLOBAL: &str = "93.184.216.34";
 
-/// What a host does with a request.
+/// The reply of a host to a request.
 #[derive(Debug, Clone)]
 pub(super) enum Reply {
     /// Writes this, and keeps the connection.
     Text(String),
     /// Writes this, and ends the connection.
     Last(String),
-    /// Writes this, and then nothing any more.
+    /// Writes this, and nothing after it.
     Stalled(String),
 }
 
-/// A host, and what was seen of it.
+/// A host, and a record of what it saw.
 #[derive(Clone, Default)]
 pub(super) struct Site {
-    /// What its name resolves to, one after the other. The last one stays.
+    /// The results of resolving its name, one after the other. The last one stays.
     names: Arc<Mutex<VecDeque<io::Result<Vec<IpAddr>>>>>,
     /// Its replies, one after the other. The last one stays.
     replies: Arc<Mutex<VecDeque<Reply>>>,
@@ -38,13 +38,13 @@ pub(super) struct Site {
     /// Addresses that do not answer, and those that reject.
     silent: Vec<SocketAddr>,
     rejecting: Vec<SocketAddr>,
-    /// Where connections go instead, if there is a real server.
+    /// The target of connections instead, if there is a real server.
     server: Option<SocketAddr>,
     tls: Option<TlsAcceptor>,
     seen: Arc<Mutex<Seen>>,
 }
 
-/// What was seen of a host.
+/// A record of what a host saw.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Seen {
     pub(super) resolved: Vec<String>,
@@ -64,7 +64,7 @@ pub(super) fn response(status: u16, headers: &str, body: &str) -> String {
 }
 
 impl Site {
-    /// A host that answers 204, whose name is of a global address.
+    /// A host that answers 204, whose name has a global address.
     pub(super) fn new() -> Self {
         Self::default()
             .with_names(&[&[GLOBAL]])
@@ -150,7 +150,7 @@ fn next<T: Clone>(queue: &Mutex<VecDeque<T>>) -> Option<T> {
     if queue.len() > 1 { queue.pop_front() } else { queue.front().cloned() }
 }
 
-/// Reads a request whose body has a `content-length`, as a text; none at the connection's end.
+/// Reads a request whose body has a `content-length`, as a text; `None` at the connection's end.
 async fn read_request(stream: &mut impl Stream) -> io::Result<Option<String>> {
     let mut text = Vec::new();
     loop {

@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::webhook::tls::{Tls, config};
 
-/// A key that certificates are made with.
+/// A key that makes certificates.
 struct Key(EcdsaKeyPair, Vec<u8>);
 
 impl Key {

@@ -1,14 +1,62 @@
-//! When a schedule is due, by EventBridge's expressions.
+//! The times at which schedules are due, by EventBridge's expressions.
 
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_model::{BusinessZone, UtcSecond};
+use serde::Deserialize;
 
-use crate::template::ScheduleSpec;
+/// A schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct ScheduleSpec {
+    /// The name of the schedule's event, in words: `archive-begins` for `ArchiveBegins`.
+    #[serde(skip)]
+    pub name: String,
+    /// The package that it invokes.
+    #[serde(skip)]
+    pub package: String,
+    /// The times of the schedule: a rate, or a cron expression.
+    #[serde(rename = "ScheduleExpression")]
+    pub expression: String,
+    /// The input of the function, in JSON.
+    pub input: String,
+    #[serde(default)]
+    state: State,
+}
 
-/// When a schedule is due.
+/// Whether a schedule runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum State {
+    #[default]
+    Enabled,
+    Disabled,
+}
+
+impl ScheduleSpec {
+    /// Returns it with the name of its event, for the package that it invokes.
+    pub(crate) fn named(self, event: &str, package: String) -> Self {
+        Self { name: in_words(event), package, ..self }
+    }
+
+    /// Whether it runs.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.state == State::Enabled
+    }
+}
+
+/// Returns a name of CloudFormation as one machine writes it.
+fn in_words(name: &str) -> String {
+    let letters = name.chars().flat_map(|letter| {
+        let gap = letter.is_uppercase().then_some('-');
+        gap.into_iter().chain(letter.to_lowercase())
+    });
+    letters.skip(1).collect()
+}
+
+/// The times at which a schedule is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timing {
     /// At once, and then at the start of each period of the clock.
