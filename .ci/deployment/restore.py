@@ -76,6 +76,9 @@ def come_back(stack, program):
     cancelled, later, logged = (stack.create(day.isoformat())["paymentId"] for day in days)
     stack.invoke("StreamAggregatorFunction", stack.stream_records("Payments"))
     hot = stack.table("Payments")
+    # The emulator ignores the template's backups.
+    for table in (hot, stack.table("History")):
+        stack.run(f"aws dynamodb update-continuous-backups --table-name {table.name} --point-in-time-recovery-specification PointInTimeRecoveryEnabled=true")
     key_of = {it["sk"].split("#")[1]: {"pk": it["pk"], "sk": it["sk"]} for it in hot.scan()["Items"] if it["pk"] == f"ACCT#{ACCOUNT}"}
     with tempfile.TemporaryDirectory() as folder:
         operator, steps = Operator(stack, program, folder), 0

@@ -19,7 +19,8 @@ from .template import COPY
 
 COMMANDS = "docs/commands.sh"
 STACK = "payments-try"
-REGION = "eu-west-2"
+# The region of programs that are built without AWS's clients.
+REGION = "us-east-1"
 ACCOUNT = "acc-1"
 # Far more than any step takes.
 TIMEOUT_SECONDS = 120

@@ -19,7 +19,7 @@ pub struct Call {
     input: Option<String>,
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
     /// Whether it succeeded.

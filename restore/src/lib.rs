@@ -27,10 +27,10 @@ pub use step::{Runner, Step};
 
 use crate::published::{Published, Version};
 
-/// How many heads are read at once.
+/// The heads that are read at once.
 const READS: usize = 16;
 
-/// How much earlier than the restored instant a change may be whose event the restored table lacks: clocks differ, and a table is
+/// The longest time by which a change may precede the restored instant that the restored table lacks: clocks differ, and a table is
 /// restored to a second.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
@@ -91,7 +91,7 @@ pub async fn begin_restored(store: &Store, log_to: UtcSecond, now: UtcSecond) ->
         store.log_head().await?.is_some(),
         "the log was not begun at {log_to}: start again with a later instant, or with --log empty if its table is empty for good"
     );
-    // What was appended later may have been changed earlier.
+    // A later segment may hold an earlier change.
     store.note_missed(Missed { since: Some(log_to.saturating_add(-MARGIN)), until: now }).await?;
     end_before(store, async |head| Ok(store.end_of_segments(head, now).await?)).await
 }
@@ -105,7 +105,7 @@ fn ended_at(end: LogPosition) -> String {
 
 const NO_LOG: &str = "The log has never begun, so there is nothing to do. If its table was lost and is empty now, start again with --log empty.";
 
-/// What was restored, and to when.
+/// The restored tables, and the instants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// The ARN of the stream that the hot table has now.

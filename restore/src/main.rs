@@ -22,7 +22,7 @@ use payments_restore::{
 };
 use payments_store::{LogStage, Store, TableNames};
 
-/// How many payments of each change are shown. `--json` shows all.
+/// The payments of each change that are shown. `--json` shows all.
 const EXAMPLES: u32 = 10;
 
 /// Brings a stack back after a loss of its tables, in the order of these commands.
@@ -58,11 +58,11 @@ enum Command {
     ///
     /// For example: cargo restore start --stack payments-prod --to 2026-11-20T09:00:00Z --history --apply
     Start(Start),
-    /// Let no client create, amend or cancel. The stack must be paused as far as settling.
+    /// Close the API for creates, amendments and cancels. The stack must be paused as far as settling.
     ///
     /// For example: cargo restore close --apply
     Close,
-    /// End the log's epoch: from then on nothing is counted, so finish within 24 hours. Let the journal reach the log's end.
+    /// End the log's epoch: from then on nothing is counted, so finish within 24 hours. Publish until the journal is at its end.
     ///
     /// A log that is restored or empty is begun in its new table: run tables first.
     ///
@@ -110,11 +110,11 @@ enum Command {
     ///
     /// For example: cargo restore changes --apply
     Changes,
-    /// Show the change set, and let the stack use the restored tables. Refused if anything else is added, removed or replaced.
+    /// Show the change set, and give the restored tables to the stack. Refused if anything else is added, removed or replaced.
     ///
     /// For example: cargo restore import --apply
     Import,
-    /// Let clients create again. With --all, also amend and cancel.
+    /// Open the API for creates. With --all, also for amendments and cancels.
     ///
     /// For example: cargo restore open --all --apply
     Open {
@@ -347,7 +347,7 @@ fn show(bar: &ProgressBar, what: &str, done: u64, all: u64) {
 fn open(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let files = LocalFileSystem::new_with_prefix(folder);
     Ok(Arc::new(files.with_context(|| {
-        format!("{} is no folder: copy the bucket's folder with `cargo restore files`", folder.display())
+        format!("{} is not a folder: copy the bucket's folder with `cargo restore files`", folder.display())
     })?))
 }
 

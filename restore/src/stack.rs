@@ -99,26 +99,28 @@ impl StackNow {
             name: "the stack's parameter Paused".to_owned(),
             read: Read::Run(describe(&self.name).with("--query").with(query)),
             part: String::new(),
+            of: None,
             want: Want::Is(json!("settling")),
             remedy: "deploy Paused=settling, as docs/operations.md says in Pause and resume".to_owned(),
         }];
+        // One call reads all mappings, and another all schedules.
         for id in ["DispatchFunctionBecamePending", "SettleFunctionReport"] {
-            let uuid = self.resource(id)?;
             facts.push(Fact {
-                name: format!("State of the mapping {id}"),
-                read: Read::Run(Call::aws(&format!("lambda get-event-source-mapping --uuid {uuid}"))),
-                part: "/State".to_owned(),
-                want: Want::Is(json!("Disabled")),
+                name: format!("the mapping {id}"),
+                read: Read::Run(Call::aws("lambda list-event-source-mappings")),
+                part: "/EventSourceMappings".to_owned(),
+                of: Some(("UUID", self.resource(id)?.to_owned())),
+                want: Want::Is(json!({"State": "Disabled"})),
                 remedy: format!("somebody enabled it: run `mapping {id} --no-enabled`"),
             });
         }
         for id in SCHEDULES {
-            let name = self.resource(id)?;
             facts.push(Fact {
-                name: format!("State of the schedule {id}"),
-                read: Read::Run(Call::aws(&format!("scheduler get-schedule --name {name}"))),
-                part: "/State".to_owned(),
-                want: Want::Is(json!("DISABLED")),
+                name: format!("the schedule {id}"),
+                read: Read::Run(Call::aws("scheduler list-schedules")),
+                part: "/Schedules".to_owned(),
+                of: Some(("Name", self.resource(id)?.to_owned())),
+                want: Want::Is(json!({"State": "DISABLED"})),
                 remedy: format!("somebody enabled it: run `schedule {id} DISABLED`"),
             });
         }
@@ -132,6 +134,7 @@ impl StackNow {
             name: format!("the stack's output {}", kind.output()),
             read: Read::Run(describe(&self.name).with("--query").with(query)),
             part: String::new(),
+            of: None,
             want: Want::Is(json!(table)),
             remedy: "import the restored tables first: `cargo restore import`".to_owned(),
         }

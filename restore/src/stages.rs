@@ -35,7 +35,7 @@ const HOURS: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A fact of a command of the AWS CLI.
 fn fact(name: impl Into<String>, call: Call, part: &str, want: Want, remedy: impl Into<String>) -> Fact {
-    Fact { name: name.into(), read: Read::Run(call), part: part.to_owned(), want, remedy: remedy.into() }
+    Fact { name: name.into(), read: Read::Run(call), part: part.to_owned(), of: None, want, remedy: remedy.into() }
 }
 
 /// A step that runs one command.

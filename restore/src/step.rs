@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::call::{Call, Ran};
 use crate::changes::ExpectedChanges;
 
-/// How long the runner waits before it asks again.
+/// The time between two questions.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// The longest value that is shown as a whole, in characters: more than two lines of a terminal.
@@ -66,11 +66,13 @@ pub(crate) struct Fact {
     pub(crate) read: Read,
     /// The part of the answer, as a JSON pointer.
     pub(crate) part: String,
+    /// The element of a list: a field and its value.
+    pub(crate) of: Option<(&'static str, String)>,
     pub(crate) want: Want,
     pub(crate) remedy: String,
 }
 
-/// How a step acts.
+/// The action of a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     /// Waits until the facts after it are true.
@@ -97,7 +99,7 @@ pub struct Step {
     pub(crate) done: Vec<Fact>,
     /// A fact that says that it has failed.
     pub(crate) failed: Option<Fact>,
-    /// How long the facts after it may take.
+    /// The longest time until the facts after it are true.
     pub(crate) within: Duration,
 }
 
@@ -129,14 +131,15 @@ impl Runner<'_> {
         let (mut known, mut is_next) = (HashMap::new(), true);
         for (index, step) in steps.iter().enumerate() {
             let (number, what) = (index + 1, &step.what);
-            if !step.done.is_empty() && self.find_false(&step.done, &mut known)?.is_none() {
+            // A later step may be done only after the steps before it, and what it asks about may not exist yet.
+            let is_asked = self.is_apply || is_next;
+            if is_asked && !step.done.is_empty() && self.find_false(&step.done, &mut known)?.is_none() {
                 (self.say)(&format!("{number}. [done] {what}"));
                 continue;
             }
             (self.say)(&format!("{number}. [to do] {what}"));
             step.lines().iter().for_each(|line| (self.say)(&format!("       {line}")));
-            // What a later step needs may be true after the steps before it.
-            if !self.is_apply && !is_next {
+            if !is_asked {
                 continue;
             }
             is_next = false;
@@ -237,7 +240,12 @@ impl Runner<'_> {
                 text.is_ok_and(|text| text.lines().any(|it| it == line)).into()
             }
         };
-        Ok(answer.pointer(&fact.part).cloned().unwrap_or(Value::Null))
+        let part = answer.pointer(&fact.part).unwrap_or(&Value::Null);
+        let found = match &fact.of {
+            None => Some(part),
+            Some((field, value)) => part.as_array().into_iter().flatten().find(|it| it[*field] == **value),
+        };
+        Ok(found.cloned().unwrap_or(Value::Null))
     }
 }
 
@@ -248,7 +256,9 @@ fn write(path: &Path, text: &str) -> Result<()> {
 impl Fact {
     /// The found value, the expected one, and what to do.
     fn refusal(&self, found: &Value) -> String {
-        let (mut found, mut wanted, mut field) = (found, self.want.to_string(), String::new());
+        let mut found = found;
+        let mut wanted = self.want.to_string();
+        let mut field = String::new();
         if let Want::Is(value) = &self.want {
             let mut value = value;
             // Of an object, the first field that differs.

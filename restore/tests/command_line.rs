@@ -87,7 +87,7 @@ async fn each_step_says_what_it_did() -> Result<()> {
             "used",
             &["rebuild"],
             false,
-            "reports is no folder: copy the bucket's folder with `cargo restore files`",
+            "reports is not a folder: copy the bucket's folder with `cargo restore files`",
         ),
         (&stream, "used", &["rebuild", "--reports", "."], false, "the log has no head: give --journal"),
         (&stream, "used", &["rebuild", "--except", "type=payment.pending"], false, "is never left out"),

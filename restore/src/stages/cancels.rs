@@ -1,4 +1,4 @@
-//! Without log and journal: payments that the old hot table has cancelled, and the new one has scheduled, are cancelled again.
+//! Without log and journal: cancels that only the old hot table knows are repeated.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::stack::StackNow;
 use crate::stages::{fact, step};
 use crate::step::{Runner, Step, Want};
 
-/// How many heads one query reads.
+/// The heads that one query reads.
 const PAGE: u16 = 1_000;
 
 /// The client that trails and events name.

@@ -43,11 +43,12 @@ pub fn clients(note: &Note, stack: &StackNow, allowed: Allowed) -> Result<Vec<St
     let call = Call::aws(&format!("apigatewayv2 update-stage --api-id {api} --stage-name"));
     let call = call.with("$default").with("--route-settings").with(settings.to_string());
     let (what, needs) = match allowed {
-        Allowed::Reads => {
-            ("Let no client create, amend or cancel: they get a 429, and may try again later", stack.paused()?)
-        }
-        Allowed::Creates => ("Let clients create, but neither amend nor cancel", has_new_tables(note, stack)),
-        Allowed::All => ("Let clients create, amend and cancel", has_new_tables(note, stack)),
+        Allowed::Reads => (
+            "Close the API for creates, amendments and cancels: clients get a 429, and may try again later",
+            stack.paused()?,
+        ),
+        Allowed::Creates => ("Open the API for creates alone", has_new_tables(note, stack)),
+        Allowed::All => ("Open the API for creates, amendments and cancels", has_new_tables(note, stack)),
     };
     Ok(vec![Step { needs, ..step(what, call, vec![limits(api, settings)]) }])
 }

@@ -71,14 +71,14 @@ fn needed(what: &str, facts: Vec<Fact>) -> Step {
     Step { needs: facts.clone(), ..wait(what, facts) }
 }
 
-/// The step that lets the journal reach the log's end.
+/// The step that publishes until the journal is at the log's end.
 ///
 /// # Errors
 /// If the stack is not this system's.
 pub fn published(stack: &StackNow) -> Result<Vec<Step>> {
     let call = Call::invoke(stack.resource("PublishFunction")?, &json!({"action": "publish"}));
     let act = Act::RunUntil(call, "/journalSegmentsBehind", json!(0));
-    Ok(vec![Step { act, ..wait("Let the journal reach the log's end", Vec::new()) }])
+    Ok(vec![Step { act, ..wait("Publish until the journal is at the log's end", Vec::new()) }])
 }
 
 /// The steps before the next epoch begins. `is_ended` is whether the epoch of a lost log was ended in its old table.

@@ -33,6 +33,7 @@ pub fn files(note: &Note, stack: &StackNow, with_journal: bool, runner: &mut Run
                 name: format!("the size of {key}"),
                 read: Read::Size(Path::new(&key).to_owned()),
                 part: String::new(),
+                of: None,
                 want: Want::Is(json!(size)),
                 remedy: "delete the file, then run this again".to_owned(),
             };

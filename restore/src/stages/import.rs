@@ -1,4 +1,4 @@
-//! The change set that lets the stack use the restored tables.
+//! The change set that gives the restored tables to the stack.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -125,7 +125,7 @@ pub fn import(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<
     let call = Call::aws(&format!("cloudformation execute-change-set --stack-name {stack} --change-set-name {set}"));
     let rolled_back =
         of_stack(Want::Is(json!("UPDATE_ROLLBACK_COMPLETE")), "the stack rolled back: look at its events");
-    let what = "Let the stack use the restored tables";
+    let what = "Give the restored tables to the stack";
     Ok(vec![Step { needs, failed: Some(rolled_back), within: HOURS, ..step(what, call, done) }])
 }
 

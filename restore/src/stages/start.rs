@@ -86,6 +86,7 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
         name: format!("the size of {}", path.display()),
         read: Read::Size(path.to_owned()),
         part: String::new(),
+        of: None,
         want: Want::Is(json!(text.len())),
         remedy: "free the disk".to_owned(),
     };

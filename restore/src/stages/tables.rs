@@ -21,7 +21,8 @@ pub fn tables(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<
     }
     for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new()) {
         let mut made = made(kind, table, stack, runner)?;
-        if note.hot.is_new() {
+        // The hot table is the first.
+        if kind == Kind::Hot {
             made.needs.extend(stack.paused()?);
             made.needs.push(closed(stack)?);
         }
@@ -61,6 +62,7 @@ fn audit_trail(note: &Note) -> Result<Step> {
         name: path.display().to_string(),
         read: Read::Size(path.clone()),
         part: String::new(),
+        of: None,
         want: Want::There,
         remedy: "free the disk".to_owned(),
     };
@@ -118,7 +120,7 @@ fn empty(table: &str, stack: &StackNow) -> Result<Call> {
     Ok(call.with("--sse-specification").with(format!("Enabled=true,SSEType=KMS,KMSMasterKeyId={key}")))
 }
 
-/// What the template says of each table.
+/// The settings that the template gives to each table.
 fn protected(table: &Table, stack: &StackNow) -> Result<Vec<Step>> {
     let Table { new, .. } = table;
     let stage = stack.parameter("Stage")?;
@@ -211,7 +213,7 @@ pub(super) fn expiry(kind: Kind, table: &Table) -> Step {
         Want::Is(json!(attribute)),
         remedy,
     );
-    step(format!("Let the items of {new} expire"), Call::aws(&words), vec![done])
+    step(format!("Switch on the time to live of {new}"), Call::aws(&words), vec![done])
 }
 
 /// Its changes are streamed.

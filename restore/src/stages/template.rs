@@ -45,6 +45,7 @@ pub(super) fn line_of(table: &Table, path: &Path) -> Fact {
         name: format!("the line TableName: {} in {}", table.new, path.display()),
         read: Read::Line(path.to_owned(), named(&table.new)),
         part: String::new(),
+        of: None,
         want: Want::Is(true.into()),
         remedy: "check out the deployed commit, then run this again".to_owned(),
     }

@@ -165,12 +165,24 @@ const OTHERWISE: [(&str, &str, &str); 18] = [
         ),
         r#""none""#,
     ),
-    ("close", "aws lambda get-event-source-mapping --uuid mapping-2", r#"{"State":"Enabled"}"#),
-    ("close", "aws scheduler get-schedule --name DailyDueSweeperFunctionSweep", r#"{"State":"ENABLED"}"#),
+    (
+        "close",
+        MAPPINGS,
+        r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Disabled"},{"UUID":"mapping-2","State":"Enabled"}]}"#,
+    ),
+    (
+        "close",
+        "aws scheduler list-schedules",
+        r#"{"Schedules":[{"Name":"DailyDueSweeperFunctionSweep","State":"ENABLED"}]}"#,
+    ),
     ("begin", LIMITS, OPEN),
     ("begin", AGE, "90000.5"),
     ("tables", LIMITS, OPEN),
-    ("tables", "aws scheduler get-schedule --name DailyDueSweeperFunctionRedrive", r#"{"State":"ENABLED"}"#),
+    (
+        "tables",
+        "aws scheduler list-schedules",
+        r#"{"Schedules":[{"Name":"DailyDueSweeperFunctionSweep","State":"DISABLED"},{"Name":"DailyDueSweeperFunctionRedrive","State":"ENABLED"}]}"#,
+    ),
     (
         "tables",
         BACKUPS,
@@ -200,10 +212,10 @@ const OTHERWISE: [(&str, &str, &str); 18] = [
         {"ResourceChange":{"Action":"Import","LogicalResourceId":"PaymentsTable2"}},
         {"ResourceChange":{"Action":"Remove","LogicalResourceId":"PaymentsTable","PolicyAction":"Retain"}},
         {"ResourceChange":{"Action":"Modify","LogicalResourceId":"PublishFunctionSegmentAppended","Replacement":"True"}},
-        {"ResourceChange":{"Action":"Modify","LogicalResourceId":"PaymentsApi","Replacement":"Conditional"}},
+        {"ResourceChange":{"Action":"Modify","LogicalResourceId":"ReportsBucket","ResourceType":"AWS::S3::Bucket","Replacement":"Conditional"}},
         {"ResourceChange":{"Action":"Add","LogicalResourceId":"LogTable2","ResourceType":"AWS::DynamoDB::Table"}}]}"#,
     ),
-    ("import", "aws lambda get-event-source-mapping --uuid mapping-1", r#"{"State":"Enabled"}"#),
+    ("import", MAPPINGS, r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Enabled"}]}"#),
     ("open", HOT_OUTPUT, r#""hot""#),
     ("finish of the log", AGE, "null"),
     ("finish of a used table", MAPPED, r#""arn:aws:dynamodb:eu-west-2:1:table/older/stream/1""#),
@@ -220,6 +232,7 @@ const HOT_OUTPUT: &str = concat!(
     r"'Stacks[0].Outputs[?OutputKey=='\''PaymentsTableName'\''].OutputValue | [0]'"
 );
 const LIMITS: &str = "aws apigatewayv2 get-stage --api-id api --stage-name '$default'";
+const MAPPINGS: &str = "aws lambda list-event-source-mappings";
 const MAPPED: &str = concat!(
     "aws lambda list-event-source-mappings --function-name stream-aggregator --query ",
     r"'EventSourceMappings[?!contains(EventSourceArn, '\'':table/hot/'\'')].EventSourceArn | [0]'"
@@ -251,7 +264,7 @@ fn a_stage_is_refused_if_the_world_is_not_as_its_plan() -> Result<()> {
     Ok(())
 }
 
-/// What a start or a stage says of tables that cannot be restored, and of files that are not its own.
+/// A start is refused for tables that cannot be restored, and for a file that is not its own.
 #[test]
 fn a_restore_begins_with_free_names_and_its_own_file() -> Result<()> {
     let refused = |prepare: &dyn Fn(&mut World) -> Result<()>, choices: &Start| {

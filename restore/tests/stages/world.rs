@@ -22,7 +22,7 @@ pub(crate) struct World {
     pub(crate) acts: Vec<String>,
     /// The answer of this command is lost, although it takes effect.
     pub(crate) lost: Option<usize>,
-    /// What is set after each command.
+    /// The answers that each command sets as well.
     pub(crate) failing: Vec<String>,
     pub(crate) said: Vec<String>,
     pub(crate) folder: tempfile::TempDir,
