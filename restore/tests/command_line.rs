@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use payments_machine::{EngineChoice, Stack};
 use serde_json::json;
 use tempfile::TempDir;
@@ -158,6 +158,16 @@ fn every_help_has_an_example() -> Result<()> {
     let order = "start close begin tables endpoints files rebuild finish template changes import open cancel";
     assert_eq!(commands.join(" "), order);
     assert!(all.contains("For example: cargo restore start"), "{all}");
+    // The page names them in this order.
+    let page = include_str!("../../docs/restore.md");
+    let (_, section) = page.split_once("\n## Come back from a restore\n").context("no section")?;
+    let mut rest = section;
+    for command in &commands {
+        let at = rest
+            .find(&format!("`cargo restore {command}"))
+            .with_context(|| format!("{command} is not in its place"))?;
+        rest = &rest[at..];
+    }
     for command in commands {
         let text = help(&[command, "--help"])?;
         assert!(text.contains(&format!("For example: cargo restore {command}")), "{text}");

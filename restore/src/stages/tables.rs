@@ -16,15 +16,18 @@ use crate::step::{Act, Fact, Read, Runner, Step, Want};
 /// If the stack is not this system's, or the log's backup is missing.
 pub fn tables(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
+    let mut ready = Vec::new();
+    if note.hot.is_new() {
+        ready.extend(stack.paused()?);
+        ready.push(closed(stack)?);
+    }
     if note.history.is_new() {
-        steps.push(audit_trail(note)?);
+        steps.push(Step { needs: ready.clone(), ..audit_trail(note)? });
     }
     for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new()) {
         let mut made = made(kind, table, stack, runner)?;
-        // The hot table is the first.
         if kind == Kind::Hot {
-            made.needs.extend(stack.paused()?);
-            made.needs.push(closed(stack)?);
+            made.needs.append(&mut ready);
         }
         let active = of_table(&table.new, "TableStatus", Want::Is(json!("ACTIVE")));
         let what = format!("Wait until {} is there, which takes hours for a large table", table.new);

@@ -156,7 +156,7 @@ fn a_stage_that_is_cut_off_does_what_is_left_and_nothing_twice() -> Result<()> {
 }
 
 /// A read that finds another world than a stage needs: the stage, the read and its answer.
-const OTHERWISE: [(&str, &str, &str); 18] = [
+const OTHERWISE: [(&str, &str, &str); 19] = [
     (
         "close",
         concat!(
@@ -178,6 +178,7 @@ const OTHERWISE: [(&str, &str, &str); 18] = [
     ("begin", LIMITS, OPEN),
     ("begin", AGE, "90000.5"),
     ("tables", LIMITS, OPEN),
+    ("tables-all", LIMITS, OPEN),
     (
         "tables",
         "aws scheduler list-schedules",
