@@ -1,4 +1,4 @@
-//! A payment's life over the machine: a client creates it, the sweep claims it, a settlement result ends it.
+//! A payment's life on one machine: a client creates the payment, the sweep claims it, and a settlement result ends it.
 
 use anyhow::Result;
 use chrono::{NaiveDate, TimeDelta};
@@ -7,7 +7,8 @@ use scheduled_payments::{PaymentOrder, Status};
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    // Tables, queues, schedules, all functions and a transaction service, in memory. The clock stands still.
+    // The bank has tables, queues, schedules, all functions and a transaction service, in memory. Its clock stands still
+    // until `pass` moves it.
     let mut bank = SimulatedBank::open("2026-11-30T09:00:00Z").await?;
 
     // A client creates a rent of 1,200.00 GBP, due tomorrow. A retry with the same key returns the same payment.

@@ -71,7 +71,7 @@ impl Operations for OneMachine {
         let received = queue_of(&self.queues, queue).sample(self.clock.instant());
         let sampled = received.into_iter().map(|message| SampledMessage {
             id: message.message_id.to_string(),
-            sent_at: UtcSecond::of(message.sent_at).ok(),
+            sent_at: UtcSecond::new(message.sent_at).ok(),
             receives: Some(message.receive_count),
             body: message.body,
         });

@@ -38,7 +38,7 @@ impl SimulatedBank {
         let machine = Given::at(now, |_| {}).await?;
         let functions = Arc::new(Functions::on(&machine.stack, &machine.stack.client())?);
         let triggers = Triggers::new(&machine.stack, functions.clone(), service()).await?;
-        let client = Client::of_functions(functions, machine.stack.clock.clone())?;
+        let client = Client::for_functions(functions, machine.stack.clock.clone())?;
         Ok(Self { machine, triggers, client })
     }
 

@@ -1,7 +1,7 @@
-//! The laws, which hold for payments whatever happens. Each has a file, by the name of its invariant.
+//! The laws, which hold for payments whatever happens. Each law has a file that is named after it.
 //!
-//! The laws share only ids with the functions' code. A payment is known by its amount, which no
-//! other intent has, and an amendment by an amount of its own, if it has one.
+//! The laws share only ids with the functions' code. They recognise a payment by its amount, which no
+//! other intent has. They recognise an amendment by its own amount, if the amendment has one.
 
 mod amended;
 pub(crate) mod amended_events;

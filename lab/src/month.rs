@@ -180,7 +180,7 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
     for head in tables.heads().into_values() {
         *ends.entry(text(head, "status").to_owned()).or_default() += 1;
     }
-    let story = checker.violations.first().map(|violation| story::of(bank, violation)).unwrap_or_default();
+    let story = checker.violations.first().map(|violation| story::tell(bank, violation)).unwrap_or_default();
     let state = bank.state();
     Ok(Month {
         seed: settings.seed,

@@ -65,14 +65,16 @@ pub(crate) async fn build(
     begin: DateTime<Utc>,
     zone: BusinessZone,
 ) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
-    let (time, faults, trace) = (Time::from(begin), Faults::new(seed, &settings.without), Trace::default());
+    let time = Time::from(begin);
+    let faults = Faults::new(seed, &settings.without);
+    let trace = Trace::default();
     let (stack, receivers) = start(settings, zone, seed, time, &faults).await?;
     let clock = time.clock(TimeDelta::zero());
     let throttle = throttle(settings, seed, begin, &clock, &faults);
     let stream = Stream::new(seed, &faults, &throttle)?;
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
     let dealt = stream.clone();
-    let changes = Changes::of(&engine, HOT, &clock, move |record| dealt.deal(record, time.now()))?;
+    let changes = Changes::start(&engine, HOT, &clock, move |record| dealt.deal(record, time.now()))?;
     let rejects = faults.clone();
     let is_rejected = move || rejects.draw(FaultKind::SendRejected, 10);
     let requests = Sqs::over(&stack.queues.requests, &clock, &changes, is_rejected);
@@ -127,7 +129,7 @@ pub(crate) async fn build(
         redates,
         shards: stack.environment.shards.to_string().parse()?,
         receivers,
-        state: Mutex::new(State::of(service)),
+        state: Mutex::new(State::new(service)),
     };
     Ok((Arc::new(bank), trace, files))
 }
@@ -137,7 +139,9 @@ pub(crate) async fn build(
 /// A partition of this small bank accepts a few write units a second, so that the feed's peaks reach the limit as those of a
 /// million payments reach the real one. Beside the bank's own load, other heat stays on a part of a table for minutes.
 fn throttle(settings: &Settings, seed: Seed, begin: DateTime<Utc>, clock: &Clock, faults: &Faults) -> Throttle {
-    let (mut random, second, days) = (seed.source("heat"), begin.timestamp(), i64::from(settings.days));
+    let mut random = seed.source("heat");
+    let second = begin.timestamp();
+    let days = i64::from(settings.days);
     let mut heats = PLACES.map(|_| Vec::new());
     for _ in 0..if faults.has(FaultKind::Throttled) { days * HEATS_A_DAY } else { 0 } {
         let from = second + random.i64(0..days.max(1) * 86_400);

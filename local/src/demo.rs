@@ -139,7 +139,7 @@ pub async fn run_watched(
     without_reports(reports)?;
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
     let data = (settings.data_kind, settings.data_bytes);
-    let script = Script::of(settings.seed, settings.payments, data, day, zone);
+    let script = Script::draw(settings.seed, settings.payments, data, day, zone);
     let mut simulation = Simulation::start(&script, settings.seed, reports).await?;
     let totals = simulation.play(&script, progress, &mut watch).await?;
     progress.say("reading every payment");
@@ -188,12 +188,12 @@ impl Simulation {
             .await?;
         let (recorders, plain) = (Recorders::new(&stack), stack.client());
         let functions = Functions::within(&stack.environment, |function| {
-            let recorder = recorders.of(function).cloned();
+            let recorder = recorders.for_function(function).cloned();
             let client = recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder));
-            Ok(Dependencies { metrics: stack.metrics.of_function(function), ..Dependencies::on(&stack, client) })
+            Ok(Dependencies { metrics: stack.metrics.for_function(function), ..Dependencies::on(&stack, client) })
         })?;
         let store = stack.store(plain);
-        let client = Client::of_functions(Arc::new(functions.clone()), time.clock())?;
+        let client = Client::for_functions(Arc::new(functions.clone()), time.clock())?;
         let triggers =
             Triggers::new(&stack, Arc::new(functions.clone()), TransactionServiceSettings::seeded(seed)).await?;
         let receiver = Receiver::start(client.bank(), &time.clock()).await?;
@@ -210,7 +210,9 @@ impl Simulation {
         progress: &Progress,
         watch: &mut impl FnMut(&Minute<'_>),
     ) -> Result<Totals> {
-        let (mut feed, mut daytime, mut amendments) = (script.feed(), script.daytime(), script.amendments());
+        let mut feed = script.feed();
+        let mut daytime = script.daytime();
+        let mut amendments = script.amendments();
         let (mut totals, mut settled) = (Totals::default(), false);
         let mut ends = NIGHT_ENDS;
         for minute in FEED_BEGINS.. {

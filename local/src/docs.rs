@@ -50,12 +50,12 @@ pub(crate) fn answer(request: &Parts, zone: BusinessZone, now: UtcSecond) -> Opt
     }
     let [yaml, json] = DESCRIPTION;
     match request.uri.path() {
-        "/" => Some(of("text/plain", WHERE.into())),
+        "/" => Some(with_type("text/plain", WHERE.into())),
         path if path == yaml => {
-            Some(description(zone, now).map_or_else(failed, |yaml| of("application/yaml", yaml.into())))
+            Some(description(zone, now).map_or_else(failed, |yaml| with_type("application/yaml", yaml.into())))
         }
         path if path == json => {
-            Some(as_json(zone, now).map_or_else(failed, |json| of("application/json", json.into())))
+            Some(as_json(zone, now).map_or_else(failed, |json| with_type("application/json", json.into())))
         }
         path => {
             let rest = path.strip_prefix(PAGE).filter(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -64,7 +64,7 @@ pub(crate) fn answer(request: &Parts, zone: BusinessZone, now: UtcSecond) -> Opt
     }
 }
 
-fn of(content_type: &'static str, body: Body) -> Response {
+fn with_type(content_type: &'static str, body: Body) -> Response {
     const NO_CACHE: (HeaderName, &str) = (axum::http::header::CACHE_CONTROL, "no-cache");
     ([(CONTENT_TYPE, content_type), NO_CACHE], body).into_response()
 }
@@ -82,18 +82,18 @@ fn as_json(zone: BusinessZone, now: UtcSecond) -> Result<String> {
 fn asset(path: &str) -> Result<Response> {
     let name = match path.trim_start_matches('/') {
         "" => "index.html",
-        "swagger-initializer.js" => return Ok(of("text/javascript", INITIALIZER.into())),
+        "swagger-initializer.js" => return Ok(with_type("text/javascript", INITIALIZER.into())),
         name => name,
     };
     let Some(file) = unzipped(name)? else {
         return Ok((StatusCode::NOT_FOUND, "There is no such part of this page.").into_response());
     };
     Ok(match name.rsplit('.').next() {
-        Some("html") => of("text/html; charset=utf-8", page(&file)?.into()),
-        Some("css") => of("text/css", file.into()),
-        Some("js") => of("text/javascript", file.into()),
-        Some("png") => of("image/png", file.into()),
-        _ => of("application/octet-stream", file.into()),
+        Some("html") => with_type("text/html; charset=utf-8", page(&file)?.into()),
+        Some("css") => with_type("text/css", file.into()),
+        Some("js") => with_type("text/javascript", file.into()),
+        Some("png") => with_type("image/png", file.into()),
+        _ => with_type("application/octet-stream", file.into()),
     })
 }
 

@@ -138,7 +138,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             event::jwt(&claims)
         }
     };
-    match event::of(&parts, &body, &request_id, now, &authorizer) {
+    match event::from_parts(&parts, &body, &request_id, now, &authorizer) {
         Ok((function, event)) => rendered(shared.bank.functions.invoke(function, event).await),
         Err(_) => gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
     }

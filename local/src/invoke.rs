@@ -42,24 +42,26 @@ pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, bod
     else {
         let names: Vec<&str> = invoked.map(|function| function.package.as_str()).collect();
         let message = format!("No such function; there are {}", names.join(", "));
-        return of(StatusCode::NOT_FOUND, &json!({ "Type": "User", "Message": message }));
+        return with_status(StatusCode::NOT_FOUND, &json!({ "Type": "User", "Message": message }));
     };
     let Ok(input) = serde_json::from_slice::<Value>(body) else {
-        return of(StatusCode::BAD_REQUEST, &json!({ "Type": "User", "Message": "The payload is not JSON" }));
+        return with_status(StatusCode::BAD_REQUEST, &json!({ "Type": "User", "Message": "The payload is not JSON" }));
     };
-    let (functions, context, runtime) = (functions.clone(), context(clock.instant() + TIMEOUT), Handle::current());
+    let functions = functions.clone();
+    let context = context(clock.instant() + TIMEOUT);
+    let runtime = Handle::current();
     // On a thread of its own, as in Lambda.
     let run = spawn_blocking(move || runtime.block_on(functions.scheduled(&function.package, input, context)));
     match run.await.unwrap_or_else(|error| Err(error.to_string())) {
-        Ok(outcome) => of(StatusCode::OK, &outcome),
+        Ok(outcome) => with_status(StatusCode::OK, &outcome),
         Err(message) => {
-            let mut answer = of(StatusCode::OK, &json!({ "errorType": "Error", "errorMessage": message }));
+            let mut answer = with_status(StatusCode::OK, &json!({ "errorType": "Error", "errorMessage": message }));
             answer.headers_mut().insert(ERROR.0, HeaderValue::from_static(ERROR.1));
             answer
         }
     }
 }
 
-fn of(status: StatusCode, json: &Value) -> Response {
+fn with_status(status: StatusCode, json: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], json.to_string()).into_response()
 }

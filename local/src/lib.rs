@@ -106,7 +106,7 @@ impl System {
         let (sandbox, moves) = options.sandbox.then(|| Sandbox::new(clock)).unzip();
         let receivers_clock = sandbox.as_ref().map(|_| clock.clone());
         let clock = sandbox.as_ref().map_or_else(|| clock.clone(), Sandbox::clock);
-        let stack = Stack::on(EngineChoice::of(options.endpoint.clone(), options.data.clone()))
+        let stack = Stack::on(EngineChoice::new(options.endpoint.clone(), options.data.clone()))
             .port(options.dynamodb_port)
             .environment(|environment| {
                 environment.time_zone = options.time_zone.to_string();

@@ -61,12 +61,12 @@ impl Provider {
     /// the browser back with a code.
     pub(crate) fn authorize(&self, parts: &Parts, body: &[u8], now: DateTime<Utc>) -> Response {
         let form = match parts.method {
-            Method::GET => Form::of(parts.uri.query().unwrap_or_default().as_bytes()),
-            Method::POST if is_own_page(parts) => Form::of(body),
+            Method::GET => Form::parse(parts.uri.query().unwrap_or_default().as_bytes()),
+            Method::POST if is_own_page(parts) => Form::parse(body),
             Method::POST => return page::refusal("The form was sent by another site."),
             _ => return StatusCode::METHOD_NOT_ALLOWED.into_response(),
         };
-        let asked = match Asked::of(&form, &self.redirects) {
+        let asked = match Asked::parse(&form, &self.redirects) {
             Ok(asked) => asked,
             Err(Wrong::Shown(why)) => return page::refusal(&why),
             Err(Wrong::Sent { to, state, error }) => return redirect(to, &[("error", error)], state),
@@ -89,7 +89,7 @@ impl Provider {
 
     /// Answers a request to the token endpoint, if it wants to change a code for a token.
     pub(crate) fn change(&self, body: &[u8], now: DateTime<Utc>) -> Option<Response> {
-        let form = Form::of(body);
+        let form = Form::parse(body);
         if form.one("grant_type") != Ok(Some("authorization_code")) {
             return None;
         }
@@ -102,7 +102,9 @@ impl Provider {
     /// Changes a code for a token, or says which error of RFC 6749, section 5.2 it is.
     fn token(&self, form: &Form, now: DateTime<Utc>) -> Result<String, &'static str> {
         let field = |name| form.one(name).ok().flatten().ok_or("invalid_request");
-        let (code, client, redirect) = (field("code")?, field("client_id")?, field("redirect_uri")?);
+        let code = field("code")?;
+        let client = field("client_id")?;
+        let redirect = field("redirect_uri")?;
         let verifier = field("code_verifier")?;
         // The code is gone from here on, so nobody can try a second verifier.
         let code = self.codes.take(code, now).ok_or("invalid_grant");

@@ -125,7 +125,7 @@ impl Request {
         authorizer: &Value,
     ) -> Result<(HttpFunction, ApiGatewayV2httpRequest)> {
         let (parts, body) = self.http()?.into_parts();
-        event::of(&parts, &body, id, now, authorizer)
+        event::from_parts(&parts, &body, id, now, authorizer)
     }
 
     fn http(&self) -> Result<http::Request<Bytes>> {
@@ -143,7 +143,7 @@ pub fn transaction_path(id: &str) -> String {
 
 impl Reply {
     /// Reads a function's response.
-    pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
+    pub fn from_response(response: ApiGatewayV2httpResponse) -> Result<Self> {
         Self::read(http_response(response)?)
     }
 
@@ -183,7 +183,7 @@ impl Transport for InProcess {
         let id = format!("local-{}", self.requests.fetch_add(1, Ordering::Relaxed) + 1);
         let authorizer = event::all_scopes(event::DEVELOPMENT_CLIENT);
         let (parts, body) = request.into_parts();
-        let (function, event) = event::of(&parts, &body, &id, self.clock.instant(), &authorizer)?;
+        let (function, event) = event::from_parts(&parts, &body, &id, self.clock.instant(), &authorizer)?;
         // Boxed: the chain of calls is deeper than the compiler follows in one type.
         Ok(http_response(self.functions.invoke(function, event).await)?)
     }
@@ -208,19 +208,19 @@ impl Timer for Pauses {
 
 impl Client {
     /// Creates a client of the functions of this process, which may do everything.
-    pub fn of_functions(functions: Arc<dyn Handlers>, clock: Clock) -> Result<Self> {
+    pub fn for_functions(functions: Arc<dyn Handlers>, clock: Clock) -> Result<Self> {
         let functions = InProcess { functions, clock, requests: AtomicU64::new(0) };
-        Ok(Self { is_in_process: true, ..Self::of(Bank::over(Arc::new(functions), "http://functions"))? })
+        Ok(Self { is_in_process: true, ..Self::from_builder(Bank::over(Arc::new(functions), "http://functions"))? })
     }
 
     /// Creates a client of the API at a URL, over this transport, with an access token if the API wants one.
-    pub fn of_url(url: &str, token: Option<&str>, transport: Arc<dyn Transport>) -> Result<Self> {
+    pub fn for_url(url: &str, token: Option<&str>, transport: Arc<dyn Transport>) -> Result<Self> {
         let bank = Bank::over(transport, url);
         let bank = token.into_iter().fold(bank, Builder::token);
-        Self::of(bank).context("give --url one such as http://127.0.0.1:8080")
+        Self::from_builder(bank).context("give --url one such as http://127.0.0.1:8080")
     }
 
-    fn of(bank: Builder) -> Result<Self> {
+    fn from_builder(bank: Builder) -> Result<Self> {
         let pauses = Arc::new(Pauses::default());
         let bank = bank.retries(RETRIES).timer(pauses.clone()).build()?;
         Ok(Self { bank, pauses, is_in_process: false })

@@ -204,6 +204,6 @@ impl Environment {
             .endpoint_url(&self.endpoint)
             .timeout_config(TimeoutConfig::builder().operation_timeout(STREAM_TIMEOUT).build());
         let client = aws_sdk_dynamodbstreams::Client::from_conf(config.build());
-        Ok(DynamoDbStream::of_table(client, table).await?)
+        Ok(DynamoDbStream::for_table(client, table).await?)
     }
 }

@@ -54,7 +54,7 @@ fn route(parts: &Parts, path: &str) -> Option<&'static RouteSpec> {
 }
 
 /// Returns the event of a request, and the function that it goes to. Without an authorizer its part is null.
-pub fn of(
+pub fn from_parts(
     parts: &Parts,
     body: &[u8],
     request_id: &str,

@@ -132,7 +132,7 @@ impl Given {
         let pending = self.store.stored_head(&details.key()).await?.context("a pending payment has a head")?;
         let settle = Event::Settle(settlement);
         let step = pending.known().transition(&settle, self.stack.clock.now(), Actor::transaction_service())?;
-        let Decided::Now(settled) = self.store.decide_settlement(&pending, &step).await? else {
+        let Decided::Put(settled) = self.store.decide_settlement(&pending, &step).await? else {
             bail!("{key} was settled before");
         };
         let moved = self.store.follow_settlement(&settled).await?;

@@ -24,7 +24,7 @@ pub struct Queues {
 
 impl Queues {
     /// Creates the template's queues, without messages.
-    pub fn of(template: &Template) -> Result<Self> {
+    pub fn from_template(template: &Template) -> Result<Self> {
         let (requests, results) = (queue(template, "RequestQueue")?, queue(template, "ResultQueue")?);
         Ok(Self {
             request_dead_letters: dead_letters_of(&requests)?,

@@ -158,7 +158,7 @@ impl Schedule {
                 // Two days, because clocks that go forward may skip a time.
                 let times = (0..2 * 24 * 60).map(|minute| begins(TimeDelta::minutes(1)) + TimeDelta::minutes(minute));
                 let is_due = |time: &DateTime<Utc>| {
-                    let shown = UtcSecond::of(*time).map(|time| self.zone.clock_face(time));
+                    let shown = UtcSecond::new(*time).map(|time| self.zone.clock_face(time));
                     shown.is_ok_and(|(hour, minute)| hours >> hour & 1 == 1 && minutes >> minute & 1 == 1)
                 };
                 times.into_iter().find(is_due).unwrap_or(DateTime::<Utc>::MAX_UTC)
@@ -230,7 +230,7 @@ mod tests {
             let minutes = (0..24 * 60 - 60).map(|minute| begin + TimeDelta::minutes(minute));
             let due = minutes.filter(|now| look.falls_due(*now));
             let hours: Vec<String> =
-                due.map(|now| format!("{:02}", zone.clock_face(UtcSecond::of(now).unwrap()).0)).collect();
+                due.map(|now| format!("{:02}", zone.clock_face(UtcSecond::new(now).unwrap()).0)).collect();
             assert_eq!(hours.join(" "), want, "{date}");
         }
     }

@@ -1,4 +1,4 @@
-//! The resources of `template.yaml` on one machine. Only here are they put together.
+//! The resources of `template.yaml` on one machine: the only place that puts them together.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub enum EngineChoice {
     /// An embedded engine in memory.
     #[default]
     Memory,
-    /// An embedded engine in memory that nothing serves: only clients of this process reach it, through
-    /// [`Stack::client`]. It reads the time from the stack's clock.
+    /// An embedded engine in memory that listens on no port: only this process reaches the engine, through
+    /// [`Stack::client`]. The engine reads the time from the stack's clock.
     Unserved,
     /// An embedded engine that keeps its data in this folder.
     Folder(PathBuf),
@@ -38,13 +38,14 @@ pub enum EngineChoice {
 }
 
 impl EngineChoice {
-    /// Returns the engine at the URL if there is one, otherwise an embedded engine, in the folder if there is one.
-    pub fn of(endpoint: Option<String>, folder: Option<PathBuf>) -> Self {
+    /// Chooses the engine at the URL, if a URL is given. Otherwise chooses an embedded engine, with its data in the
+    /// folder if a folder is given, and else in memory.
+    pub fn new(endpoint: Option<String>, folder: Option<PathBuf>) -> Self {
         endpoint.map(Self::Endpoint).or(folder.map(Self::Folder)).unwrap_or_default()
     }
 }
 
-/// The choices of a [`Stack`].
+/// Collects the settings of a [`Stack`].
 #[derive(Debug)]
 pub struct StackBuilder {
     engine: EngineChoice,
@@ -55,13 +56,13 @@ pub struct StackBuilder {
     reports: Option<PathBuf>,
 }
 
-/// The tables, the queues and the report store, and the functions' settings about them.
+/// The tables, the queues and the report store, with the functions' settings that name them.
 #[derive(Debug)]
 pub struct Stack {
     engine: Option<Engine>,
     /// The environment of the functions.
     pub environment: Environment,
-    /// The clock.
+    /// The clock of the machine's functions.
     pub clock: Clock,
     /// The metrics that the functions emit.
     pub metrics: Metrics,
@@ -71,7 +72,7 @@ pub struct Stack {
     pub reports: Arc<dyn ObjectStore>,
     /// The master secret of webhooks.
     pub webhook_master: WebhookMaster,
-    /// The clock that receivers of webhooks go by, if they have one of their own.
+    /// The clock by which receivers of webhooks check signatures, if it is not the stack's clock.
     pub receivers_clock: Option<Clock>,
     /// The functions that operators started.
     pub started: Started,
@@ -80,33 +81,33 @@ pub struct Stack {
 }
 
 impl StackBuilder {
-    /// Changes the environment of the functions. Its endpoint is that of the engine.
+    /// Changes the environment of the functions. Its endpoint is overwritten by the engine's URL.
     pub fn environment(mut self, change: impl FnOnce(&mut Environment)) -> Self {
         change(&mut self.environment);
         self
     }
 
-    /// Sets the port of an embedded engine; any free one is the default.
+    /// Sets the port of an embedded engine. The default is any free port.
     pub fn port(self, port: u16) -> Self {
         Self { port, ..self }
     }
 
-    /// Sets the clock; the machine's is the default.
+    /// Sets the stack's clock. The default is the system's clock.
     pub fn clock(self, clock: &Clock) -> Self {
         Self { clock: clock.clone(), ..self }
     }
 
-    /// Sets the clock that receivers of webhooks go by; the clock of the stack is the default.
+    /// Sets the clock by which receivers of webhooks check signatures. The default is the stack's clock.
     pub fn receivers_clock(self, clock: Option<Clock>) -> Self {
         Self { receivers_clock: clock, ..self }
     }
 
-    /// Sets the folder of the reports; without one they are in memory.
+    /// Sets the folder of the reports. By default, reports are kept in memory.
     pub fn reports(self, folder: &Path) -> Self {
         Self { reports: Some(folder.to_owned()), ..self }
     }
 
-    /// Starts the engine and creates the tables that are missing.
+    /// Starts the engine, creates the missing tables, and creates the queues and the report store.
     pub async fn start(self) -> Result<Stack> {
         let Self { engine, port, mut environment, clock, receivers_clock, reports } = self;
         environment.check()?;
@@ -133,9 +134,10 @@ impl StackBuilder {
                 }
             }
         })?;
-        // After the engine, since the reports may be in the folder of its data: the error then names --data.
+        // The reports may be in a folder below the engine's data. The engine starts first, so that an error of the data
+        // folder names --data.
         let reports = reports.map_or_else(|| Ok(Arc::new(InMemory::new()) as _), |folder| reports_in(&folder))?;
-        let (metrics, queues) = (Metrics::captured(), Queues::of(Template::ours()?)?);
+        let (metrics, queues) = (Metrics::captured(), Queues::from_template(Template::ours()?)?);
         let links = ReportLinks::over(Arc::clone(&reports));
         Ok(Stack {
             engine,
@@ -158,13 +160,13 @@ fn client_of(engine: Option<&Engine>, environment: &Environment) -> Client {
 }
 
 impl Stack {
-    /// Chooses the engine; the rest has defaults.
+    /// Begins a stack on the chosen engine. All other settings have defaults.
     pub fn on(engine: EngineChoice) -> StackBuilder {
         let environment = Environment::at(String::new());
         StackBuilder { engine, port: 0, environment, clock: Clock::system(), receivers_clock: None, reports: None }
     }
 
-    /// Returns the tables over this client.
+    /// Returns the store of the stack's tables, over the given client.
     pub fn store(&self, client: Client) -> Store {
         Store::new(client, self.environment.tables.clone())
     }
@@ -174,17 +176,18 @@ impl Stack {
         client_of(self.engine.as_ref(), &self.environment)
     }
 
-    /// Returns the way to an embedded engine without a socket.
+    /// Returns the embedded engine's connection without a socket; `None` for another engine.
     pub fn direct(&self) -> Option<&Direct> {
         self.engine.as_ref().map(Engine::direct)
     }
 
-    /// Returns a recorder over the way that [`client`](Self::client) takes.
+    /// Returns a recorder of calls, which reaches the engine in the same way as [`client`](Self::client).
     pub fn recorder(&self) -> Recorder {
         self.engine.as_ref().map_or_else(Recorder::new, |engine| Recorder::over(engine.direct().clone()))
     }
 
-    /// Returns the stream of the hot table, read in the same way, and in the time of this stack.
+    /// Returns the stream of the hot table, which is read in the same way as by [`client`](Self::client). The times of
+    /// its records are those of the stack's clock.
     pub async fn stream(&self) -> Result<DynamoDbStream> {
         let stream = match &self.engine {
             Some(engine) => self.environment.stream_over(engine.direct().clone()).await?,
@@ -197,7 +200,7 @@ impl Stack {
         Ok(stream.in_time_of(move |made_at| made_at + (clock.instant() - machine.instant())))
     }
 
-    /// Returns the stream of the log's table, read in the same way.
+    /// Returns the stream of the log's table, which is read in the same way as by [`client`](Self::client).
     pub async fn log_stream(&self) -> Result<DynamoDbStream> {
         let table = &self.environment.tables.log;
         match &self.engine {
@@ -206,7 +209,7 @@ impl Stack {
         }
     }
 
-    /// Stops the engine, if it is embedded, after the calls that are under way.
+    /// Stops an embedded engine once the calls in progress are answered.
     pub async fn stop(self) -> Result<()> {
         match self.engine {
             Some(engine) => engine.stop().await,

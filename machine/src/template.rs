@@ -1,4 +1,4 @@
-//! `template.yaml`, read once into types. A part that cannot be read is an error with its line.
+//! `template.yaml`, parsed once into types. For a part that cannot be read, the error names the line.
 
 mod intrinsics;
 pub mod yaml;
@@ -19,13 +19,14 @@ use crate::schedule::ScheduleSpec;
 
 pub use intrinsics::Given;
 
-/// The template of this repository, which a program carries along.
+/// The text of this repository's template, which is compiled into the program.
 pub const OURS: &str = include_str!("../../template.yaml");
 
 static READ: LazyLock<Result<Template, YamlError>> = LazyLock::new(|| Template::read(OURS));
 
-/// The attributes of functions, events and queues that one machine does not simulate, because they are about AWS alone, routes, or
-/// records that wait for too long. Variables are read when a function asks for them. Any other that it does not know is an error.
+/// The attributes of functions, events and queues that one machine does not simulate: they configure AWS itself, routes, or
+/// the retention of waiting records. `Environment` is among them, because variables are read when a function asks for
+/// them. Any other unknown attribute is an error.
 const NOT_SIMULATED: [&str; 24] = [
     "ApiId",
     "Architectures",
@@ -53,17 +54,17 @@ const NOT_SIMULATED: [&str; 24] = [
     "Tags",
 ];
 
-/// The template.
+/// The parsed template.
 #[derive(Debug)]
 pub struct Template {
     /// The functions, in the order of the file.
     pub functions: Vec<DeployedFunction>,
-    /// The queues by their logical ids.
+    /// The queues with their logical ids.
     pub queues: Vec<(String, DeployedQueue)>,
     intrinsics: Intrinsics,
 }
 
-/// A function.
+/// A function of the template.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct DeployedFunction {
@@ -79,25 +80,25 @@ pub struct DeployedFunction {
     /// The function's memory in MB.
     #[serde(rename = "MemorySize")]
     pub memory: u32,
-    /// The number of invocations that are reserved for the function, if any.
+    /// The function's reserved concurrency, if any.
     #[serde(rename = "ReservedConcurrentExecutions")]
     pub concurrency: Option<u32>,
     event_invoke_config: Option<Asynchronous>,
     /// The function's schedules.
     #[serde(skip)]
     pub schedules: Vec<ScheduleSpec>,
-    /// The streams that it reads.
+    /// The function's stream mappings.
     #[serde(skip)]
     pub streams: Vec<StreamSettings>,
-    /// The queues that it reads.
+    /// The function's queue mappings.
     #[serde(skip)]
     pub queues: Vec<QueueMappingSettings>,
-    /// The function's variables and those of all functions.
+    /// The function's own variables, and the variables that all functions have.
     #[serde(skip)]
     variables: Vec<(String, Node)>,
 }
 
-/// The asynchronous invocations of a function.
+/// The settings of a function's asynchronous invocations.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asynchronous {
@@ -118,7 +119,7 @@ enum Event {
     Queue(QueueMappingSettings),
 }
 
-/// A queue.
+/// A queue of the template.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct DeployedQueue {
@@ -133,7 +134,7 @@ pub(crate) struct Redrive {
     pub(crate) max_receive_count: u32,
 }
 
-/// One machine repeats no asynchronous invocation that failed.
+/// Rejects retries of asynchronous invocations, because one machine does not simulate them.
 fn no_retry<'n, D: Deserializer<'n>>(from: D) -> Result<(), D::Error> {
     let retries = u32::deserialize(from)?;
     (retries == 0).then_some(()).ok_or_else(|| D::Error::custom("one machine repeats no run that failed"))
@@ -143,7 +144,7 @@ impl Template {
     /// Returns the template of this repository.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// An error with the line, if the template cannot be read.
     pub fn ours() -> Result<&'static Self> {
         READ.as_ref().map_err(|error| anyhow!("template.yaml, {error}"))
     }
@@ -151,7 +152,8 @@ impl Template {
     /// Reads a template.
     ///
     /// # Errors
-    /// If it is not YAML, has an intrinsic function that one machine does not know, or a value of another type; with the line.
+    /// An error with the line, if the text is not YAML, or has an unknown attribute, an unknown intrinsic function or a
+    /// value of the wrong type.
     pub fn read(text: &str) -> Result<Self, YamlError> {
         let document = Node::parse(text)?;
         let globals = document.field("Globals")?.field("Function")?;
@@ -180,7 +182,7 @@ impl Template {
     /// Returns the function of a package.
     ///
     /// # Errors
-    /// If there is none.
+    /// An error if the template has no function of this package.
     pub fn function(&self, package: &str) -> Result<&DeployedFunction> {
         let mut functions = self.functions.iter();
         functions.find(|it| it.package == package).with_context(|| format!("the template has no function {package}"))
@@ -194,26 +196,27 @@ impl Template {
     /// Returns the default of a parameter.
     ///
     /// # Errors
-    /// If there is no such parameter.
+    /// An error if the template has no such parameter, or the parameter has no default.
     pub fn default_of(&self, parameter: &str) -> Result<String> {
         Ok(self.intrinsics.text(self.intrinsics.parameters.field(parameter)?.field("Default")?, &|_| None)?)
     }
 
-    /// Returns a variable of a function, where what is given takes the place of parameters, names of resources and conditions. None if the
-    /// function has no such variable.
+    /// Returns the value of a function's variable; `None` if the function has no such variable. `given` has the values of
+    /// parameters, resource names and conditions.
     ///
     /// # Errors
-    /// If there is no such function, or the variable's value cannot be read.
+    /// An error if the template has no such function, or if the variable's value cannot be read.
     pub fn variable(&self, package: &str, name: &str, given: Given<'_>) -> Result<Option<String>> {
         let mut variables = self.function(package)?.variables.iter();
         let value = variables.find(|(known, _)| known == name).map(|(_, value)| self.intrinsics.text(value, given));
         Ok(value.transpose()?)
     }
 
-    /// Reads every variable of every function, as a start does: one that cannot be read is not one that is absent.
+    /// Reads every variable of every function. So a start finds variables that cannot be read, and does not take them for
+    /// missing ones.
     ///
     /// # Errors
-    /// The line of the first variable that cannot be read.
+    /// An error with the line of the first variable that cannot be read.
     pub fn check_variables(&self, given: Given<'_>) -> Result<()> {
         for (_, value) in self.functions.iter().flat_map(|function| &function.variables) {
             self.intrinsics.text(value, given)?;
@@ -223,12 +226,12 @@ impl Template {
 }
 
 impl DeployedFunction {
-    /// Returns the names of its variables.
+    /// Returns the names of the function's variables.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.variables.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Returns how long an asynchronous invocation may wait, if the template says so.
+    /// Returns the longest time that an asynchronous invocation may wait, if the template sets one.
     pub fn longest_wait(&self) -> Option<TimeDelta> {
         self.event_invoke_config.as_ref().map(|config| config.longest_wait)
     }
@@ -260,7 +263,7 @@ impl DeployedFunction {
     }
 }
 
-/// Returns the properties of a function with those of all functions, as SAM merges them: mappings by their fields.
+/// Merges the properties of a function with the properties of all functions, as SAM does: mappings field by field.
 fn merged(own: &Node, of_all: &Node) -> Node {
     let (Content::Map(added), Content::Map(fields)) = (&own.content, &of_all.content) else { return own.clone() };
     let mut fields = fields.clone();

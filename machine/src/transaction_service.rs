@@ -165,7 +165,7 @@ struct Transfer {
 
 impl Transfer {
     /// Reads it from a request's fields.
-    fn of(fields: &Fields) -> Option<Self> {
+    fn from_fields(fields: &Fields) -> Option<Self> {
         let text = |name: &str| serde_json::from_str(fields.get(name)?.get()).ok();
         let amount_minor = serde_json::from_str(fields.get("amountMinor")?.get()).ok()?;
         Some(Self { amount_minor, currency: text("currency")?, payee_account_id: text("payeeAccountId")? })
@@ -256,7 +256,7 @@ impl TransactionService {
         }
         let payment: PaymentId = serde_json::from_str::<String>(fields.get("paymentId")?.get()).ok()?.parse().ok()?;
         fields.remove("dispatchAttempt");
-        let (content, transfer) = (digest(&fields), Transfer::of(&fields)?);
+        let (content, transfer) = (digest(&fields), Transfer::from_fields(&fields)?);
         let known = self.known.entry(payment).or_insert_with(|| {
             self.counts.payments += 1;
             Known { content, transfer, requests: 0, results: 0 }
@@ -306,7 +306,7 @@ impl TransactionService {
 
 /// The choice by a request's reference.
 fn chosen_by(fields: &Fields) -> Option<Chosen> {
-    Chosen::of(&serde_json::from_str::<String>(fields.get("reference")?.get()).ok()?)
+    Chosen::parse(&serde_json::from_str::<String>(fields.get("reference")?.get()).ok()?)
 }
 
 /// Returns the settlement result of a payment, with the account and the due time of the request.

@@ -1,9 +1,9 @@
-//! The triggers of the functions besides HTTP: schedules, stream and queues. The transaction service is here, too, and
-//! the expiry of items.
+//! The triggers of the functions besides HTTP: schedules, streams and queues. The triggers also run the transaction
+//! service and expire items.
 //!
-//! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` configures them. Here one
-//! [`Triggers::tick`] does everything that is due now. As in Lambda, events and responses are JSON, and an invocation has
-//! a deadline.
+//! On AWS, the triggers are EventBridge's schedules, Lambda's event source mappings and SQS, which `template.yaml`
+//! configures. Here, one [`Triggers::tick`] does everything that is due now. As in Lambda, events and responses are JSON,
+//! and an invocation has a deadline.
 
 mod expiry;
 mod publishing;
@@ -37,14 +37,15 @@ use crate::triggers::starting::Starting;
 pub use sources::{queue_settings, stream_settings};
 pub use tick::{Counts, Tick, Took};
 
-/// The stream of the hot table. That of the log wakes `publish`, which does not read its records.
+/// The stream of the hot table in the template. The log's stream has no mapping here: it only wakes
+/// `publish`, which does not read the records.
 const HOT_STREAM: &str = "PaymentsTable.StreamArn";
 
-/// The invocations of a queue at once, unless the template permits fewer. Lambda starts with five
+/// The most invocations at once for one queue, unless the template permits fewer. Lambda starts with five
 /// pollers.
 const POLLERS: usize = 5;
 
-/// The timeout of a scheduled function. The template allows more. Here it is short, because a scheduled function holds
+/// The timeout of a scheduled function, which is shorter than the template's. On one machine, a scheduled function holds
 /// up the stream and the shutdown.
 const TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 
@@ -66,16 +67,17 @@ pub struct Triggers {
 /// A source that Lambda polls for a function.
 enum Mapping {
     Stream(Box<StreamMapping>),
-    /// A queue, and how many invocations run at once.
+    /// A queue, and the most invocations at once.
     Queue(QueueMapping, usize),
 }
 
 impl Triggers {
-    /// Creates the triggers of `functions` that the template has, which send to the stack's queue of requests, and a transaction service
-    /// at the other end of the queues. Nothing runs yet.
+    /// Creates the template's triggers for `functions`, and a transaction service at the other end of the stack's queues.
+    /// Nothing runs yet.
     ///
-    /// The stream is read from its oldest record. A payment that was dispatched before is either no longer pending or is
-    /// dispatched again, and a change that was counted before is behind its checkpoint.
+    /// The stream is read from its oldest record, so records are delivered again after a restart. A payment that was
+    /// dispatched before is no longer pending, or is dispatched again. A change that was counted before is not counted
+    /// again, because its checkpoint has passed it.
     pub async fn new(stack: &Stack, functions: Arc<dyn Handlers>, service: TransactionServiceSettings) -> Result<Self> {
         let (template, stream) = (Template::ours()?, stack.stream().await?);
         let (zone, queues) = (stack.environment.time_zone.parse()?, stack.queues.clone());
@@ -93,15 +95,15 @@ impl Triggers {
             }
         }
         Ok(Self {
-            publishing: Publishing::of(stack, Arc::clone(&functions), TIMEOUT).await?,
-            starting: Starting::of(stack, Arc::clone(&functions), TIMEOUT),
+            publishing: Publishing::start(stack, Arc::clone(&functions), TIMEOUT).await?,
+            starting: Starting::new(stack, Arc::clone(&functions), TIMEOUT),
             functions,
             clock: stack.clock.clone(),
             metrics: stack.metrics.clone(),
             schedules: template.schedules().map(|spec| Schedule::new(spec, zone)).collect::<Result<_>>()?,
             mappings,
             service: TransactionService::new(service, queues.requests.clone(), queues.results.clone()),
-            expiry: Expiry::of(stack),
+            expiry: Expiry::new(stack),
             queues,
         })
     }
@@ -114,14 +116,14 @@ impl Triggers {
         self
     }
 
-    /// Leaves a schedule out.
+    /// Removes a schedule.
     pub fn without(mut self, schedule: &str) -> Self {
         self.schedules.retain(|known| known.spec().name != schedule);
         self
     }
 
-    /// From now on, `publish` and the functions that operators start run beside the rest, so that a
-    /// webhook endpoint that hangs holds nothing up. [`end`](Self::end) waits for them.
+    /// Makes `publish` and the functions that operators start run in the background from now on. So a
+    /// webhook endpoint that hangs does not hold up a tick. [`end`](Self::end) waits for these functions.
     #[must_use]
     pub fn in_background(mut self) -> Self {
         self.publishing.in_background();
@@ -129,7 +131,7 @@ impl Triggers {
         self
     }
 
-    /// Waits for what runs beside the ticks.
+    /// Waits for the functions that run in the background.
     pub async fn end(&mut self) {
         self.publishing.end().await;
         self.starting.end().await;
@@ -145,8 +147,9 @@ impl Triggers {
         &self.queues
     }
 
-    /// Does everything that is due: the schedules first, then stream and queues until nothing in them is ready. When it
-    /// returns, no write is in flight. Failures are in the tick and are retried by the next one.
+    /// Does everything that is due: first the schedules, and then the streams and queues until no record or message is
+    /// ready. After the tick, only functions in the background still write. Failures are in the returned tick, and the
+    /// next tick retries them.
     pub async fn tick(&mut self, now: DateTime<Utc>) -> Tick {
         let mut tick = Tick::default();
         self.run_schedules(now, &mut tick).await;
@@ -154,21 +157,21 @@ impl Triggers {
             tick.troubles.push(format!("expired items stay: {error:#}"));
         }
         while self.deliver(now, &mut tick).await {}
-        // After the stream is counted: if nothing runs in the background, a recount compares
-        // counters that stand still.
+        // Functions that operators started run after the stream is counted. So, if nothing runs in the
+        // background, a recount compares counters that do not change.
         tick.troubles.extend(self.starting.step(now).await);
         if let Err(error) = self.publishing.wake(now).await {
             tick.troubles.push(format!("publish: {error}"));
         }
         tick.metrics = self.metrics.take();
-        tick.counts = Counts::of(&tick.metrics);
+        tick.counts = Counts::from_lines(&tick.metrics);
         if tick.counts.counted > 0 {
             tick.today = today(&self.functions, &self.clock).await;
         }
         tick
     }
 
-    /// Does everything that is due, and counts also the changes for which a batch would wait.
+    /// Does everything that is due, and also delivers stream records that would wait for more records in their batch.
     pub async fn tick_to_the_end(&mut self, now: DateTime<Utc>) -> Tick {
         let mut tick = self.tick(now).await;
         let mut rest = Tick::default();
@@ -184,7 +187,7 @@ impl Triggers {
             rest.troubles.push(format!("publish: {error}"));
         }
         rest.metrics = self.metrics.take();
-        rest.counts = Counts::of(&rest.metrics);
+        rest.counts = Counts::from_lines(&rest.metrics);
         tick += rest;
         tick
     }
@@ -214,8 +217,8 @@ impl Triggers {
         self.functions.scheduled(&spec.package, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 
-    /// Delivers the records and messages that are ready, and steps the transaction service before a
-    /// queue is read. Returns whether there were any.
+    /// Delivers the records and messages that are ready, and steps the transaction service before each
+    /// queue is read. Returns whether any record, message or step was ready.
     async fn deliver(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let mut any = false;
         for number in 0..self.mappings.len() {
@@ -230,7 +233,7 @@ impl Triggers {
         any
     }
 
-    /// Delivers a stream or a queue until nothing in it is ready. Returns whether there was anything.
+    /// Delivers a stream or a queue until no record or message is ready. Returns whether any was delivered.
     async fn poll(&mut self, number: usize, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let started = Instant::now();
         let (function, mapping) = &mut self.mappings[number];
@@ -255,7 +258,8 @@ impl std::fmt::Debug for Triggers {
     }
 }
 
-/// Delivers a queue's messages to a function until none is visible. Returns whether there was any.
+/// Delivers a queue's messages to a function until no message is visible. Returns whether any was
+/// delivered.
 async fn empty(
     mapping: &QueueMapping,
     pollers: usize,
@@ -278,7 +282,8 @@ async fn empty(
     }
 }
 
-/// Delivers a stream to a function until nothing is left. Returns whether there was anything.
+/// Delivers a stream's records to a function until no record is ready, or until a batch waits for its
+/// retry. Returns whether any record was delivered.
 async fn drain(
     mapping: &mut StreamMapping,
     function: &'static str,
@@ -297,7 +302,8 @@ async fn drain(
         };
         deliveries.iter().for_each(|delivery| record_failure(function, delivery, tick));
         any |= !deliveries.is_empty();
-        // A batch is retried at once if its retries are limited, and otherwise at the next tick.
+        // A batch with limited retries is retried at once. A batch with unlimited retries is retried at the
+        // next tick.
         let retries = deliveries.iter().any(|delivery| matches!(delivery.outcome, DeliveryOutcome::Retrying { .. }));
         if deliveries.is_empty() || (retries && mapping.settings().maximum_retry_attempts.is_none()) {
             return any;
@@ -305,9 +311,9 @@ async fn drain(
     }
 }
 
-/// Returns today's counts as the API has them, in words.
+/// Returns today's counts, as the API returns them, in words.
 async fn today(functions: &Arc<dyn Handlers>, clock: &Clock) -> Option<String> {
-    let answer = Client::of_functions(Arc::clone(functions), clock.clone()).ok()?.get("/counts").await.ok()?;
+    let answer = Client::for_functions(Arc::clone(functions), clock.clone()).ok()?.get("/counts").await.ok()?;
     tick::in_words(answer["counts"].get(0)?)
 }
 

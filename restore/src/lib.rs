@@ -1,7 +1,7 @@
-//! A restore of the tables: what it took back is brought back, while the event log stands still.
+//! A restore of the tables: lost changes are brought back while the event log stands still.
 //!
 //! The log's epoch ends before the restore, and the next one begins after it.
-//! Each step can be repeated, and goes on where it was: the log's head says how far a restore is.
+//! Each step can be repeated, and resumes where it stopped: the log's head has the stage of the restore.
 
 mod call;
 mod changes;
@@ -42,7 +42,7 @@ const MISSED: &str =
 const LOST: &str = "the log's own table was lost or restored, and lacks what was appended since";
 const HOLE: &str = "the epoch before cannot be read to its end, so payments that changed then may have no event";
 
-/// Ends the epoch of the log: it takes no more changes, of no stream and of no release. Returns a line for the operator.
+/// Ends the epoch of the log: the log takes no more changes, of any stream or release. Returns a line for the operator.
 ///
 /// # Errors
 /// If DynamoDB fails, or the log's head keeps moving.
@@ -68,8 +68,9 @@ async fn end_before(store: &Store, number: impl AsyncFn(&LogHead) -> Result<u64>
     )
 }
 
-/// Begins a log whose table was lost, and ends its first epoch before it has anything: no old invocation can begin it with the changes of an old
-/// stream. If there is a log, ends its epoch as [`begin`] does. Returns a line for the operator.
+/// Begins a log whose table was lost, and ends its first epoch before it has any events: no old invocation can begin
+/// the log with the changes of an old stream. If there is a log, ends its epoch as [`begin`] does. Returns a line for
+/// the operator.
 ///
 /// # Errors
 /// As [`begin`].
@@ -80,8 +81,8 @@ pub async fn begin_lost(store: &Store, now: UtcSecond) -> Result<String> {
     begin(store).await
 }
 
-/// Ends the epoch of a log whose table was restored to an instant, behind the last segment that is there, and notes that changes since then may be
-/// missing: from then on no later step can forget it. Returns a line for the operator.
+/// Ends the epoch of a log whose table was restored to an instant. The end is after the table's last segment. Notes
+/// that changes since the instant may be missing, so that no later step can forget it. Returns a line for the operator.
 ///
 /// # Errors
 /// As [`begin`].
@@ -116,8 +117,9 @@ pub struct Restored {
     pub log_to: Option<UtcSecond>,
 }
 
-/// Begins the next epoch of the log after a restore, and opens it for the changes of the stream. Its first events say what the restore
-/// took back. Calls `progress` with how many payments are compared, of how many. Returns a line for the operator.
+/// Begins the next epoch of the log after a restore, and opens it for the changes of the stream. Its first events name
+/// the restore and the payments whose changes it undid. Calls `progress` with the numbers of compared payments and of
+/// all. Returns a line for the operator.
 ///
 /// # Errors
 /// If [`begin`] did not run, DynamoDB fails, or a head cannot be read.
@@ -138,7 +140,7 @@ pub async fn finish(
     for _ in 0..MAX_MOVES {
         let Some(head) = store.log_head().await? else { return Ok(NO_LOG.to_owned()) };
         match head.stage() {
-            // A log that was restored itself has the stream of before, and an epoch that began before.
+            // A restored log has the old stream, and an epoch that began before the instant.
             LogStage::Open if head.source == stream && head.epoch >= Epoch::begun_at(instant) => {
                 return Ok(format!("The log takes the changes of {stream} in epoch {}.", head.epoch));
             }
@@ -172,7 +174,8 @@ async fn begin_epoch(store: &Store, head: &LogHead, restored: &Restored, now: Ut
     Ok(())
 }
 
-/// Appends an event for each payment whose version is lower than the log said, or that is gone. Returns the head after them.
+/// Appends an event for each payment that is gone or has a lower version than in the log. Returns the log's head after
+/// these events.
 async fn tell(
     store: &Store,
     head: LogHead,
@@ -205,7 +208,7 @@ async fn tell(
     Ok(writer.head)
 }
 
-/// Returns the event of a payment whose version is lower now than the log said.
+/// Returns an event if the payment is gone or has a lower version than in the log.
 async fn compare(store: &Store, version: Version, now: UtcSecond) -> Result<Option<PaymentRestoredEvent>> {
     let Version { payment, version, payee } = version;
     Ok(match head_of(store, &payment).await? {
@@ -215,7 +218,7 @@ async fn compare(store: &Store, version: Version, now: UtcSecond) -> Result<Opti
     })
 }
 
-/// Returns the head of a payment that an event names. If it is not due as at first, only its details know where that is.
+/// Returns the head of a payment that an event names. If the due time was changed, only the details have the key.
 async fn head_of(store: &Store, payment: &DuePayment) -> Result<Option<Head>> {
     let guess = payment.guessed_key();
     if let Some(head) = store.head(&guess).await? {
@@ -226,7 +229,7 @@ async fn head_of(store: &Store, payment: &DuePayment) -> Result<Option<Head>> {
             Some(key) => Ok(store.head(&key).await?),
             None => Ok(None),
         },
-        // A payment that is missing, too, as far as anybody can tell.
+        // The payment counts as missing, too: nothing else has its key.
         Err(StoreError::Unreadable { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

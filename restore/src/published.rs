@@ -1,4 +1,4 @@
-//! What the log says of the payments that changed since an instant.
+//! The log's last versions of the payments that changed since an instant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,27 +9,27 @@ use serde::Deserialize;
 
 use crate::named::named;
 
-/// How many events, of how many segments, are read at once.
+/// The most events and segments of a page.
 const PAGE: (usize, u8) = (1_000, 10);
 
 /// The last version of a payment in the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Version {
-    /// The payment, and when it was due then.
+    /// The payment, with its due time at this version.
     pub(crate) payment: DuePayment,
     pub(crate) version: u32,
-    /// The account that is paid, if an event says it.
+    /// The account that is paid, if an event names it.
     pub(crate) payee: Option<String>,
 }
 
-/// What the log says.
+/// The result of reading the log.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
-    /// The last version of each payment that changed since the instant, in the epochs before.
+    /// The last version of each payment that changed since the instant, in the earlier epochs.
     pub(crate) changed: Vec<Version>,
-    /// The ids of the events that the new epoch has already.
+    /// The ids of the events that the new epoch already has.
     pub(crate) told: BTreeSet<String>,
-    /// When the last event was made that could be read, if a hole is after it.
+    /// The time of the last readable event, if a hole is after it.
     pub(crate) unreadable_since: Option<UtcSecond>,
 }
 
@@ -60,10 +60,10 @@ impl Event {
     }
 }
 
-/// A version with its epoch and number, and when it came to be.
+/// A version with its epoch and number, and its time.
 type Placed = ((u32, u32), UtcSecond, Version);
 
-/// Keeps the later version of a payment, and the payee whichever event says it.
+/// Keeps the later version of a payment, and the payee from either event.
 fn keep_last(last: &mut BTreeMap<PaymentId, Placed>, payment: PaymentId, mut new: Placed) {
     let Some(before) = last.get_mut(&payment) else {
         last.insert(payment, new);
@@ -89,7 +89,7 @@ impl Published {
                 Ok(LogRead::Expired(place) | LogRead::Beyond(place)) => {
                     bail!("the log has no place {after}, but {place}")
                 }
-                // Beyond the hole is only the new epoch.
+                // After the hole, only the new epoch is read.
                 Err(StoreError::Unreadable { .. }) if after.epoch < head.epoch => {
                     published.unreadable_since = Some(read_to);
                     after = head.start_of_epoch();
@@ -106,7 +106,7 @@ impl Published {
                 let at: UtcSecond = event.at.parse().with_context(|| format!("the event {} has no time", event.id))?;
                 read_to = read_to.max(at);
                 if let Some((payment, version)) = event.version()? {
-                    // A restore told it later than the change was made that it names.
+                    // A restore appended the event later than the time of its change.
                     let at = if event.r#type == "payment.restored" { at.max(since) } else { at };
                     keep_last(&mut last, payment, ((event.epoch, version.version), at, version));
                 }

@@ -1,16 +1,16 @@
-//! What a restore took back, brought back: from the log or the journal, the long-term table and the published reports.
+//! Recovery of the changes that a restore undid, from log or journal, long-term table and published reports.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `known` | what the events say of each payment |
-//! | `source` | where the events are |
-//! | `reports` | what was reported since |
-//! | `except` | what is left out |
-//! | `decide` | what is to be done with a payment |
-//! | `run` | the walk through all of them |
+//! | `known` | the events of each payment |
+//! | `source` | the source of the events |
+//! | `reports` | the payments that were reported since |
+//! | `except` | the events that are left out |
+//! | `decide` | the decision about a payment |
+//! | `run` | the walk through all payments |
 //! | `counts` | the counters |
 //! | `details` | details without a head |
-//! | `outcome` | what is told |
+//! | `outcome` | the changes, findings and totals |
 
 mod counts;
 mod decide;

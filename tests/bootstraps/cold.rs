@@ -62,11 +62,13 @@ async fn row(
     text: Option<&str>,
     pairs: usize,
 ) -> Result<String> {
-    let function = Deployed::of_package(function_of(event))?;
+    let function = Deployed::for_package(function_of(event))?;
     let bootstrap = tools.bootstrap(&function.id, &function.package)?;
-    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    let mut ratios = Vec::new();
     for _ in 0..pairs {
-        let mut arranged = Arranged::of(event).await?;
+        let mut arranged = Arranged::for_event(event).await?;
         // The start of `settle` does not depend on its pace.
         arranged.other.insert("SETTLEMENTS_PER_SECOND".to_owned(), "0".to_owned());
         if let Some(text) = text {

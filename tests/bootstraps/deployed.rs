@@ -33,7 +33,7 @@ impl Deployed {
     }
 
     /// The function that is built from this package.
-    pub(crate) fn of_package(package: &str) -> Result<Self> {
+    pub(crate) fn for_package(package: &str) -> Result<Self> {
         Template::ours()?.function(package).map(Self)
     }
 

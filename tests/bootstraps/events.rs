@@ -53,7 +53,7 @@ pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
 
 /// An HTTP event is answered as in process.
 async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
-    let arranged = Arranged::of(name).await?;
+    let arranged = Arranged::for_event(name).await?;
     let delivery = arranged.deliver(tools).await?;
     let Value::Object(fields) = &delivery.answer else { anyhow::bail!("no answer of HTTP: {}", delivery.answer) };
     for (field, empty) in [("isBase64Encoded", json!(false)), ("cookies", json!([])), ("multiValueHeaders", json!({}))]
@@ -62,13 +62,13 @@ async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
         ensure!(found.is_null() || *found == empty, "{field} is {found}, which is not in the snapshot");
     }
     let response: ApiGatewayV2httpResponse = serde_json::from_value(delivery.answer)?;
-    assert_as_in_snapshot(name, &Reply::of(response)?.to_string())?;
+    assert_as_in_snapshot(name, &Reply::from_response(response)?.to_string())?;
     Ok(())
 }
 
 /// A trigger's event leads to the same as in process.
 async fn does_its_work(tools: &Tools, name: &str) -> Result<()> {
-    let arranged = Arranged::of(name).await?;
+    let arranged = Arranged::for_event(name).await?;
     let delivery = arranged.deliver(tools).await?;
     let answer = answered(&delivery.answer)?;
     for file in answer["published"].as_array().into_iter().flatten() {
@@ -102,7 +102,7 @@ struct Delivery {
 
 impl Arranged {
     /// Prepares the world.
-    pub(crate) async fn of(name: &str) -> Result<Self> {
+    pub(crate) async fn for_event(name: &str) -> Result<Self> {
         let instant = |text: &str| DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
         let (world, times, event) = if http_events()?.contains(name) {
             let now = instant(NOW)?;
@@ -114,7 +114,7 @@ impl Arranged {
             (world, times, event)
         };
         let services = Services::start(world.outside.operations.queues.clone(), times.now).await?;
-        let function = Deployed::of_package(function_of(name))?;
+        let function = Deployed::for_package(function_of(name))?;
         let other = BTreeMap::from(services.variables());
         Ok(Self { world, function, event, times, other, reports: tempfile::tempdir()?, _services: services })
     }

@@ -29,7 +29,8 @@ pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
         for missing in function.names() {
             let get = |name: &str| (name != missing).then(|| value(&function, name)).flatten();
             let Err(error) = read_configuration(&function.package, &Lookup::new(&get)) else { continue };
-            let (tools, function, missing) = (Arc::clone(tools), function, missing.to_owned());
+            let tools = Arc::clone(tools);
+            let missing = missing.to_owned();
             let name = format!("{}-without-{missing}", function.package);
             let wanted = error.to_string();
             trials.push(trial(name, move || async move { says(&tools, &function, &missing, &wanted).await }));

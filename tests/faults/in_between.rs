@@ -113,7 +113,9 @@ async fn a_payment_that_a_restore_brought_back_is_not_sent_again() -> Result<()>
 async fn readers_show_it_once_and_as_pending() -> Result<()> {
     let fixture = Fixture::start().await?;
     let (intents, settled_at) = left_in_between(&fixture).await?;
-    let (account, id, day) = (&intents[0].account, intents[0].id()?, &intents[0].scheduled_for[..10]);
+    let account = &intents[0].account;
+    let id = intents[0].id()?;
+    let day = &intents[0].scheduled_for[..10];
     // Lists of past days read both tables.
     fixture.time.pass(TimeDelta::hours(20));
     for (question, shown) in [

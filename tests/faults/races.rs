@@ -194,7 +194,7 @@ impl Races {
                 let function = |event| dispatch(&self.sandboxes[task], event);
                 self.fixture.dispatching.lock().await.step(self.fixture.time.now(), function).await?;
                 // At a pause another task may go first.
-                self.fixture.faults.of_task(task).pause().await;
+                self.fixture.faults.for_task(task).pause().await;
             }
             Ok(())
         })

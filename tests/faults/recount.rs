@@ -41,7 +41,7 @@ pub(crate) async fn items(fixture: &Fixture, table: &str) -> Result<BTreeMap<Key
 pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     let names = fixture.tables();
     let tables = Tables { hot: items(fixture, &names.payments).await?, history: items(fixture, &names.history).await? };
-    let mut differences = counters::between(&counters::shown(&tables.hot), &counters::of(&tables));
+    let mut differences = counters::between(&counters::shown(&tables.hot), &counters::recounted(&tables));
     differences.extend(mislogged(fixture, &tables).await?);
     Ok(differences)
 }
@@ -50,9 +50,11 @@ pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
 /// its order.
 async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
     let store = Store::new(fixture.client.clone(), fixture.tables().clone());
-    let now = UtcSecond::of(fixture.time.now())?;
+    let now = UtcSecond::new(fixture.time.now())?;
     let head = store.log_head().await?.unwrap_or_else(|| LogHead::first("", now));
-    let (mut consumer, mut wrong, mut after) = (Consumer::default(), Vec::new(), LogPosition::BEGINNING);
+    let mut consumer = Consumer::default();
+    let mut wrong = Vec::new();
+    let mut after = LogPosition::BEGINNING;
     loop {
         let read = store.log_page(&head, after, 1_000, 100, now).await?;
         let page = match read {

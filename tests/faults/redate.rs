@@ -15,7 +15,9 @@ use crate::kit::fixture::{CALENDARS, Fixture, SWEEPER_TIMEOUT};
 
 /// The first instant of the next open date after a Saturday.
 fn open_after(saturday: NaiveDate) -> Result<String> {
-    let (zone, rule, lead) = ("Europe/London".parse()?, DateRule::Following, TimeDelta::zero());
+    let zone = "Europe/London".parse()?;
+    let rule = DateRule::Following;
+    let lead = TimeDelta::zero();
     let days = BusinessDays::new(zone, CALENDARS.parse()?, Default::default(), rule, lead)?;
     let now = format!("{saturday}T00:00:00Z").parse()?;
     let due = days.due(saturday.to_string().parse()?, "GBP".parse()?, None, now);

@@ -118,7 +118,7 @@ async fn dispatch_trustingly(fixture: &Fixture) -> Result<()> {
 async fn send(fixture: &Fixture, id: &str, attempt: u32) -> Result<()> {
     let id: PaymentId = id.parse()?;
     let details = fixture.dependencies.store.details(id).await?.context("no details")?;
-    let requests = [PaymentRequest::of(&details, attempt)];
+    let requests = [PaymentRequest::new(&details, attempt)];
     for sent in fixture.dependencies.requests.send(&requests, fixture.time.now()).await {
         sent?;
     }

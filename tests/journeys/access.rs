@@ -213,7 +213,7 @@ async fn a_request_without_an_authorizer_is_accepted_only_under_sam_local() -> R
         let functions = Functions::new(get, |_| Ok(dependencies.clone()))?;
         let now = chrono::DateTime::UNIX_EPOCH;
         let (function, event) = Ask::create("tenant", "rent", &rent()).event("test", now, &authorizer)?;
-        let reply = Reply::of(functions.invoke(function, event).await)?;
+        let reply = Reply::from_response(functions.invoke(function, event).await)?;
         assert_eq!(reply.status, status, "{sam_local:?} {log_stream:?} {authorizer}: {reply}");
     }
     Ok(())

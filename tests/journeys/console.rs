@@ -2,6 +2,7 @@
 
 mod acting;
 mod deeds;
+mod guides;
 mod looking;
 mod operating;
 mod rights;
@@ -151,6 +152,7 @@ async fn a_payment_whose_details_are_lost_or_damaged_is_shown_from_its_head() ->
         let link = links(&list).find(|link| link.contains(&id)).context("a link")?;
         let shown = page(&world, &link).await?;
         assert!(shown.contains("SCHEDULED") && shown.contains("are missing or cannot be read"), "{key}: {shown}");
+        assert!(links(&shown).any(|link| link == "alarms?at=dispatchfailuresalarm"), "{key}: {shown}");
     }
     Ok(())
 }

@@ -108,7 +108,10 @@ async fn bill() -> Result<Vec<Line>> {
     let template = template()?;
     assert_eq!(template["Parameters"]["ReadShards"]["Default"], SHARDS);
     let world = World::with(|environment| environment.shards = FEW_SHARDS).await?;
-    let (mut runs, mut half_read_units, mut bytes, mut gb_millis) = (0, 0, 0, 0);
+    let mut runs = 0;
+    let mut half_read_units = 0;
+    let mut bytes = 0;
+    let mut gb_millis = 0;
     let mut hours: BTreeMap<(&str, String), BTreeSet<u32>> = BTreeMap::new();
     for spec in Template::ours()?.schedules() {
         let (used, times) = (run(&world, spec).await?, times(spec)?);

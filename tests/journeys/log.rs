@@ -73,11 +73,11 @@ async fn invoke(function: &Publish, request: Request, deadline: u64) -> Result<V
 impl Log {
     /// Opens a world in which nothing was ever logged.
     async fn open() -> Result<Self> {
-        Self::of(World::open().await?).await
+        Self::new(World::open().await?).await
     }
 
-    async fn of(world: World) -> Result<Self> {
-        let counting = Mutex::new(Counting::of(&world).await?);
+    async fn new(world: World) -> Result<Self> {
+        let counting = Mutex::new(Counting::start(&world).await?);
         Ok(Self { world, counting, created: AtomicUsize::default(), receivers: Receivers::default(), bus: None })
     }
 

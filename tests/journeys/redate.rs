@@ -128,7 +128,9 @@ async fn ask(functions: &Functions, request: &Value, deadline: u64) -> Result<Re
 /// An outcome without its examples.
 fn numbers(outcome: &RedateOutcome) -> RedateOutcome {
     let outcome = outcome.clone();
-    let (examples, examples_left, examples_unreadable) = (Vec::new(), Vec::new(), Vec::new());
+    let examples = Vec::new();
+    let examples_left = Vec::new();
+    let examples_unreadable = Vec::new();
     RedateOutcome { examples, examples_left, examples_unreadable, ..outcome }
 }
 
@@ -169,7 +171,7 @@ async fn a_look_changes_nothing_and_a_second_move_moves_nothing() -> Result<()> 
 async fn a_move_moves_by_rule_and_says_so_everywhere() -> Result<()> {
     let bank = Announced::new().await?;
     let world = &bank.world;
-    let mut counting = Counting::of(world).await?;
+    let mut counting = Counting::start(world).await?;
     let (following, preceding) = (bank.create("following").await?, bank.create("preceding").await?);
     counting.count(world.functions()).await?;
     // The schedule's look has no dates, and all calendars.

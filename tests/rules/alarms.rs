@@ -29,8 +29,10 @@ fn every_alarm_has_an_entry() -> Result<()> {
 }
 
 #[test]
-fn the_table_has_each_alarm_once_with_a_command_that_exists() -> Result<()> {
-    let (template, page, names) = (template()?, read("docs/alarms.md")?, read("docs/commands.sh")?);
+fn the_table_links_each_alarm_once_with_a_command_that_exists() -> Result<()> {
+    let template = template()?;
+    let page = read("docs/alarms.md")?;
+    let names = read("docs/commands.sh")?;
     let (table, _) = page.split_once("\n## Entries\n").context("no entries")?;
     let mut found = Vec::new();
     for row in table.lines().filter(|line| line.starts_with("| ")).skip(1) {
@@ -40,7 +42,12 @@ fn the_table_has_each_alarm_once_with_a_command_that_exists() -> Result<()> {
             command.strip_prefix('`').and_then(|command| command.strip_suffix('`')).context(row.to_owned())?;
         let name = command.split(' ').next().unwrap_or_default();
         assert!(names.contains(&format!("\n{name}() {{")), "{row}: docs/commands.sh has no {name}");
-        found.extend(alarms.split(", ").map(str::to_owned));
+        for link in alarms.split(", ") {
+            let link = link.strip_prefix('[').and_then(|link| link.strip_suffix(')')?.split_once("](#"));
+            let (name, anchor) = link.context(row.to_owned())?;
+            assert_eq!(anchor, name.to_lowercase(), "{row}");
+            found.push(name.to_owned());
+        }
     }
     let all: Vec<&str> = resources(&template, ALARM)?.into_iter().map(|(name, _)| name).collect();
     found.sort();

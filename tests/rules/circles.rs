@@ -31,7 +31,7 @@ fn no_modules_depend_on_each_other_in_a_circle() -> Result<()> {
     let mut circles = BTreeSet::new();
     let roots = sources("")?.into_iter().map(|(path, _)| path).filter(|path| is_root(path));
     for root in roots {
-        circles.extend(Modules::of(&root)?.circles(usize::MAX));
+        circles.extend(Modules::read(&root)?.circles(usize::MAX));
     }
     let justified: BTreeSet<Vec<String>> =
         JUSTIFIED.iter().map(|(circle, _)| circle.iter().map(|&module| module.to_owned()).collect()).collect();
@@ -47,7 +47,7 @@ fn no_module_leans_on_its_roof() -> Result<()> {
     let roots = sources("")?.into_iter().map(|(path, _)| path);
     let mut found = BTreeSet::new();
     for root in roots.filter(|path| is_root(path)) {
-        let modules = Modules::of(&root)?;
+        let modules = Modules::read(&root)?;
         found.extend(modules.arrows_up());
         if ROOMS.iter().any(|room| root.ends_with(room)) {
             found.extend(modules.circles(1).into_iter().map(|circle| circle.join(" -> ")));
@@ -119,7 +119,7 @@ struct Modules {
 
 impl Modules {
     /// Reads a crate from its root.
-    fn of(root: &Path) -> Result<Self> {
+    fn read(root: &Path) -> Result<Self> {
         let folder = root.parent().context("a root in no folder")?;
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let name = root.strip_prefix(&repository)?.with_extension("").display().to_string();

@@ -106,7 +106,7 @@ const SDK_CALLS_IN_THE_QUEUE: [&str; 1] = ["send_message_batch"];
 
 #[test]
 fn each_role_allows_what_its_function_can_call_and_nothing_else() -> Result<()> {
-    let methods = store::methods(&source::Sources::of(&parsed("shared/store/src")?))?;
+    let methods = store::methods(&source::Sources::parse(&parsed("shared/store/src")?))?;
     let template = template()?;
     let (roles, configured) = (Role::all(&template)?, configured::permissions(&template)?);
     // Read once for all functions: it is most of this rule's time, and each fault of the template runs it again.

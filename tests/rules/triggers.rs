@@ -56,7 +56,7 @@ fn one_machine_reads_the_template() -> Result<()> {
 #[test]
 fn a_result_is_hidden_for_longer_than_settle_may_take() -> Result<()> {
     let deployed = deployed()?;
-    let results = Queues::of(&deployed)?.results;
+    let results = Queues::from_template(&deployed)?.results;
     ensure!(results.settings().visibility_timeout >= deployed.function("settle")?.timeout * 6);
     Ok(())
 }

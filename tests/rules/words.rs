@@ -92,7 +92,10 @@ struct Word {
 }
 
 fn words_of(text: &str) -> Vec<Word> {
-    let (mut words, mut line, mut follows, mut before) = (Vec::<Word>::new(), 1, true, ' ');
+    let mut words = Vec::<Word>::new();
+    let mut line = 1;
+    let mut follows = true;
+    let mut before = ' ';
     for c in text.chars() {
         let begins = !before.is_alphabetic() || (c.is_uppercase() && before.is_lowercase());
         match words.last_mut() {

@@ -23,8 +23,8 @@ pub struct Reply {
 
 impl Reply {
     /// Reads a function's response.
-    pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
-        let reply = payments_machine::client::Reply::of(response)?;
+    pub fn from_response(response: ApiGatewayV2httpResponse) -> Result<Self> {
+        let reply = payments_machine::client::Reply::from_response(response)?;
         let is_page = reply.headers.iter().any(|(name, value)| name == "content-type" && value.starts_with("text/"));
         let body = if is_page { reply.text.clone().into() } else { reply.json()? };
         Ok(Self { status: reply.status.into(), headers: reply.headers, text: reply.text, body })

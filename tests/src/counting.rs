@@ -24,7 +24,7 @@ pub struct Counting {
 
 impl Counting {
     /// A mapping at the oldest record.
-    pub async fn of(world: &World) -> Result<Self> {
+    pub async fn start(world: &World) -> Result<Self> {
         Ok(Self { mapping: StreamMapping::new(stream_settings("stream-aggregator", None)?, world.stream().await?)? })
     }
 
@@ -114,6 +114,6 @@ impl World {
     /// Counts the whole stream with `stream-aggregator`. Returns the number of records. The mapping
     /// is new and reads from the oldest record, so counted records come again.
     pub async fn count_all(&self) -> Result<usize> {
-        Counting::of(self).await?.count(self.functions()).await
+        Counting::start(self).await?.count(self.functions()).await
     }
 }

@@ -79,7 +79,7 @@ impl Way {
     }
 
     /// The same for these operations alone.
-    pub const fn of(self, operations: &'static [&'static str]) -> Self {
+    pub const fn for_operations(self, operations: &'static [&'static str]) -> Self {
         Self { operations, ..self }
     }
 

@@ -166,7 +166,9 @@ async fn failing_endpoint(world: &World) -> Result<()> {
         succeed(world, name).await?;
     }
     world.count_all().await?;
-    let (id, store, now) = (endpoint(world, "shop").await?, world.store().await, world.now());
+    let id = endpoint(world, "shop").await?;
+    let store = world.store().await;
+    let now = world.now();
     let head = store.log_head().await?.context("no log")?;
     let start = head.start(now);
     ensure!(store.replay_webhook(&id, start).await?, "the webhook is missing");
@@ -241,7 +243,7 @@ pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, a
         let moved = if step.to().status().is_settled() {
             settle(&store, &key, &step).await?
         } else {
-            store.transition(&key, DueSort::of(&head), &step).await?
+            store.transition(&key, DueSort::from_head(&head), &step).await?
         };
         head = match moved {
             Moved::Done(head) => *head,
@@ -254,7 +256,7 @@ pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, a
 /// Settles a payment in both tables.
 async fn settle(store: &Store, key: &HeadKey, step: &Transition) -> Result<Moved> {
     let pending = store.stored_head(key).await?.context("the payment has no head")?;
-    let Decided::Now(settled) = store.decide_settlement(&pending, step).await? else { bail!("it is settled already") };
+    let Decided::Put(settled) = store.decide_settlement(&pending, step).await? else { bail!("it is settled already") };
     Ok(store.follow_settlement(&settled).await?)
 }
 
@@ -310,7 +312,7 @@ pub async fn run(world: &World, name: &str) -> Result<Reply> {
         by_key(event.route_key.as_deref().unwrap_or_default()).map_or(DEFAULT_FUNCTION, |spec| spec.function);
     // Boxed: a preparation makes many requests, and they must fit on its thread's stack.
     let response = world.functions().invoke(function, event).await;
-    Reply::of(response).with_context(|| name.to_owned())
+    Reply::from_response(response).with_context(|| name.to_owned())
 }
 
 /// Reads an HTTP event.

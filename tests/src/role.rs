@@ -54,7 +54,7 @@ impl Role {
         let roles = functions.map(|(name, function)| {
             let package = function["Metadata"]["BuildProperties"]["Binary"].as_str().context("no binary")?;
             let role = role_of(&function["Properties"], template).with_context(|| name.clone())?;
-            Ok((package.to_owned(), Self::of(role, template).with_context(|| name.clone())?))
+            Ok((package.to_owned(), Self::parse(role, template).with_context(|| name.clone())?))
         });
         let global = &template["Globals"]["Function"];
         ensure!(global["Policies"].is_null() && global["Role"].is_null(), "a policy or role of every function");
@@ -62,7 +62,7 @@ impl Role {
     }
 
     /// Reads the properties of a role.
-    fn of(role: &Value, template: &Value) -> Result<Self> {
+    fn parse(role: &Value, template: &Value) -> Result<Self> {
         let known = ["AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies", "Tags"];
         let strange =
             role.as_object().context("a role has properties")?.keys().find(|it| !known.contains(&it.as_str()));

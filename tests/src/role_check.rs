@@ -109,7 +109,7 @@ fn written_key_of_no_kind(operation: &str, input: &Value) -> Option<String> {
         _ => &Value::Null,
     };
     let keys = of_transaction.chain([one]).filter_map(|key| Some((key["pk"]["S"].as_str()?, key["sk"]["S"].as_str()?)));
-    let mut unknown = keys.filter(|(partition, sort)| ItemKind::of_key(partition, sort).is_none());
+    let mut unknown = keys.filter(|(partition, sort)| ItemKind::from_key(partition, sort).is_none());
     unknown.next().map(|(partition, sort)| format!("{partition} / {sort}"))
 }
 

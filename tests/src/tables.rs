@@ -155,7 +155,7 @@ impl World {
 
     /// The audit trail of the month, the newest entry first.
     pub async fn audit_trail(&self) -> Result<Vec<AuditEntry>> {
-        let page = self.store().await.audit_page(&AuditMonth::of(self.now()), None, MAX_TRAIL).await?;
+        let page = self.store().await.audit_page(&AuditMonth::from_second(self.now()), None, MAX_TRAIL).await?;
         Ok(page.entries.into_iter().collect::<Result<_, _>>()?)
     }
 

@@ -82,7 +82,7 @@ impl World {
         let access_key = format!("world{process}x{number}");
         let database = endpoint.clone().map(|endpoint| Database { endpoint, access_key });
         let time = Time::at(parsed(MORNING)?).in_seconds();
-        let stack = Stack::on(EngineChoice::of(endpoint, None)).clock(&time.clock()).environment(|environment| {
+        let stack = Stack::on(EngineChoice::new(endpoint, None)).clock(&time.clock()).environment(|environment| {
             if let Some(database) = &database {
                 environment.tables.payments = format!("payments-{process}-{number}");
                 environment.tables.history = format!("payment-history-{process}-{number}");
@@ -214,7 +214,7 @@ impl World {
         let (function, event) = ask.event(id, self.stack.clock.instant(), authorizer)?;
         let key = event.route_key.clone().unwrap_or_default();
         // Boxed: a test makes many requests, and they must fit on its thread's stack.
-        let reply = Reply::of(functions.invoke(function, event).await)?;
+        let reply = Reply::from_response(functions.invoke(function, event).await)?;
         // The console's routes are not part of the API.
         if CONSOLE_ROUTES.iter().all(|spec| spec.key() != key) {
             Contract::get()?.check(&key, &reply)?;

@@ -60,8 +60,13 @@ pub struct AccountFilter {
 
 impl Default for AccountFilter {
     fn default() -> Self {
-        let (from, to, payee, reference) = (None, None, None, None);
-        let (status, order, with_data) = (Vec::new(), Order::Ascending, false);
+        let from = None;
+        let to = None;
+        let payee = None;
+        let reference = None;
+        let status = Vec::new();
+        let order = Order::Ascending;
+        let with_data = false;
         Self { from, to, status, payee, reference, order, with_data, page_size: PAGE_SIZE }
     }
 }
@@ -92,7 +97,7 @@ pub struct Bank {
 }
 
 impl Bank {
-    pub(crate) fn of(base: &str, sender: Sender) -> Self {
+    pub(crate) fn with_sender(base: &str, sender: Sender) -> Self {
         Self { base: base.into(), sender: Arc::new(sender), request_id: None }
     }
 
@@ -186,7 +191,8 @@ impl Bank {
         let mut query = Query::new(&[]);
         query.add("idempotencyKey", Some(&key));
         query.add("include", with_data.then_some(&"data"));
-        let page: Page<Payment> = self.read(&query.of(&format!("/accounts/{}/payments", segment(account)?))).await?;
+        let page: Page<Payment> =
+            self.read(&query.append_to(&format!("/accounts/{}/payments", segment(account)?))).await?;
         Ok(page.payments.into_iter().next())
     }
 
@@ -206,7 +212,7 @@ impl Bank {
     pub async fn find_by_transaction(&self, transaction_id: &str) -> Result<Vec<Payment>, Error> {
         let mut query = Query::new(&[]);
         query.add("transactionId", Some(&transaction_id));
-        Ok(self.read::<Page<Payment>>(&query.of("/payments")).await?.payments)
+        Ok(self.read::<Page<Payment>>(&query.append_to("/payments")).await?.payments)
     }
 
     /// Returns the numbers and sums of each date of a range. Without `from` it begins today; without `to` it ends 90 days after `from`.
@@ -217,7 +223,7 @@ impl Bank {
         let mut query = Query::new(&[]);
         query.add("from", from.as_ref());
         query.add("to", to.as_ref());
-        Ok(self.read::<CountsOfDates>(&query.of("/counts")).await?.counts)
+        Ok(self.read::<CountsOfDates>(&query.append_to("/counts")).await?.counts)
     }
 
     /// Returns the calendars that the bank uses, without their closed dates.
@@ -246,7 +252,7 @@ impl Bank {
         let mut query = Query::new(&[]);
         query.add("cursor", cursor.as_ref());
         query.add("limit", limit.as_ref());
-        let page: EventPage = self.read(&query.of("/events")).await?;
+        let page: EventPage = self.read(&query.append_to("/events")).await?;
         if page.has_more {
             check_moves(cursor, Some(&page.next_cursor))?;
         }
@@ -295,7 +301,7 @@ impl Bank {
         Pages::new(move |cursor| {
             let (bank, mut query) = (bank.clone(), query.clone());
             query.add("cursor", cursor.as_ref());
-            let path = query.of(&path);
+            let path = query.append_to(&path);
             async move { bank.read(&path).await }.boxed()
         })
     }
@@ -353,7 +359,7 @@ impl Query {
         self.0.extend(value.map(|value| (name, value.to_string())));
     }
 
-    fn of(&self, path: &str) -> String {
+    fn append_to(&self, path: &str) -> String {
         if self.0.is_empty() {
             return path.to_owned();
         }

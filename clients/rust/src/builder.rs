@@ -91,7 +91,7 @@ impl Builder {
             return Err(invalid());
         }
         let line = Line { transport: self.transport, timeout: self.timeout };
-        Ok(Bank::of(base, Sender::new(self.token, line, self.retries, self.timer)))
+        Ok(Bank::with_sender(base, Sender::new(self.token, line, self.retries, self.timer)))
     }
 }
 

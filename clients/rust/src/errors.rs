@@ -84,7 +84,7 @@ impl Error {
     }
 
     /// Returns the error of a response other than a success.
-    pub(crate) fn of(response: &Response<Bytes>) -> Self {
+    pub(crate) fn from_response(response: &Response<Bytes>) -> Self {
         let (status, headers) = (response.status(), response.headers());
         if let Ok(mut problem) = serde_json::from_slice::<Problem>(response.body()) {
             problem.status = status.as_u16();

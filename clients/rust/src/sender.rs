@@ -30,7 +30,7 @@ impl Sender {
         loop {
             let error = match self.exchange(request.clone()).await {
                 Ok(response) if response.status().is_success() => return Ok(response),
-                Ok(response) => Error::of(&response),
+                Ok(response) => Error::from_response(&response),
                 Err(error) => error,
             };
             if !tries.again(&error).await {

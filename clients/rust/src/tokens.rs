@@ -141,7 +141,7 @@ async fn renew(credentials: &ClientCredentials, line: &Line, timer: &dyn Timer) 
     let asked = timer.now();
     let response = line.exchange(token_request(credentials)?).await?;
     if !response.status().is_success() {
-        return Err(Error::of(&response));
+        return Err(Error::from_response(&response));
     }
     let body: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     let life = body.get("expires_in").map_or(Some(Duration::ZERO), whole_seconds);

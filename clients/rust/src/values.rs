@@ -127,7 +127,7 @@ impl Data {
     ///
     /// # Errors
     /// If the value cannot be written as JSON.
-    pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+    pub fn from_value(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }
 

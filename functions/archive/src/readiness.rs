@@ -51,7 +51,7 @@ pub(crate) enum Readiness {
 
 impl Readiness {
     /// Decides by the head, since the index may lag.
-    pub(crate) fn of(head: &Head, first_kept_date: BusinessDate) -> Self {
+    pub(crate) fn from_head(head: &Head, first_kept_date: BusinessDate) -> Self {
         if !head.state.status().is_terminal() || head.due_date >= first_kept_date {
             Self::NotOver
         } else if head.unreported {
@@ -94,7 +94,9 @@ mod tests {
             // Clocks go back from 24:00 to 23:00. The day ends at the second midnight.
             ("Asia/Beirut", "2026-10-24", "2026-10-24T23:00:00Z"),
         ] {
-            let (zone, day, from) = (zone(in_zone), date(day), from.parse::<UtcSecond>().unwrap());
+            let zone = zone(in_zone);
+            let day = date(day);
+            let from = from.parse::<UtcSecond>().unwrap();
             let second_before = from.saturating_add(TimeDelta::seconds(-1));
             assert_eq!(first_kept_date(zone, second_before), day, "{day} in {zone}, a second before {from}");
             assert_eq!(first_kept_date(zone, from), day.plus_days(1), "{day} in {zone} at {from}");
@@ -130,7 +132,7 @@ mod tests {
             (State::Cancelled, false, "2026-11-20", NotOver),
         ] {
             let head = Head { state, unreported, ..Head::scheduled(&details) };
-            assert_eq!(Readiness::of(&head, date(first_kept_date)), want, "{head:?}");
+            assert_eq!(Readiness::from_head(&head, date(first_kept_date)), want, "{head:?}");
         }
     }
 }

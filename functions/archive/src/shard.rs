@@ -68,7 +68,7 @@ impl Archive {
         let notices = Notices::default();
         let run = Run { archive: self, deadline, now, first_kept_date, first_expiring_date, notices };
         let shards = futures::stream::iter(self.config.read_shards.in_turn(now, ARCHIVE_EVERY, SHARDS_AT_ONCE));
-        let ends = shards.map(|shard| ShardArchive::of(&run, shard).run());
+        let ends = shards.map(|shard| ShardArchive::new(&run, shard).run());
         let ends: Vec<_> = ends.buffer_unordered(SHARDS_AT_ONCE.into()).collect().await;
         let (mut total, mut broken) = (ArchiveOutcome::default(), None);
         for (outcome, error) in ends {
@@ -109,13 +109,15 @@ impl Work for ShardArchive<'_> {
 }
 
 impl<'a> ShardArchive<'a> {
-    fn of(run: &'a Run<'a>, shard: Shard) -> Self {
+    fn new(run: &'a Run<'a>, shard: Shard) -> Self {
         let range = |status: Status| {
             let before = if status.is_settled() { run.first_expiring_date } else { run.first_kept_date };
             DueRange { shard, status, until: DueUntil::Before(before), after: None }
         };
         let unread = STATUSES.map(range).into();
-        let (entries, ready, copied) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        let entries = VecDeque::new();
+        let ready = VecDeque::new();
+        let copied = VecDeque::new();
         Self { run, shard, unread, entries, ready, copied, outcome: ArchiveOutcome::default() }
     }
 
@@ -178,7 +180,7 @@ impl<'a> ShardArchive<'a> {
 
     fn sort(&mut self, stored: StoredHead) {
         let head = stored.known();
-        match Readiness::of(head, self.run.first_kept_date) {
+        match Readiness::from_head(head, self.run.first_kept_date) {
             Readiness::Ready => self.ready.push_back(stored),
             Readiness::NotOver => self.outcome.changed += 1,
             Readiness::WaitsForReport => {
@@ -274,8 +276,9 @@ impl<'a> ShardArchive<'a> {
 
     /// Names the head in history that differs from the one in the hot table.
     fn why_different(&self, other: &Head) -> String {
-        let (table, status, version) =
-            (&self.run.archive.config.data.tables.history, other.state.status(), other.version);
+        let table = &self.run.archive.config.data.tables.history;
+        let status = other.state.status();
+        let version = other.version;
         let key = other.key();
         let (pk, sk) = (account_partition(&key.account), head_sort(key.slot));
         format!("the item {pk} / {sk} of table {table} is a different head, {status} at version {version}")

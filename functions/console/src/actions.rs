@@ -312,7 +312,7 @@ fn title(text: &str) -> Markup {
 
 /// The outcome of an action. An action that was confirmed a moment ago may be under way.
 fn ended(action: &Action, name: ActionName, outcome: Option<&AuditOutcome>, is_recent: bool) -> Markup {
-    let month = AuditMonth::of(name.previewed_at).to_string();
+    let month = AuditMonth::from_second(name.previewed_at).to_string();
     html! {
         (title(&action.title()))
         @match outcome {

@@ -154,7 +154,7 @@ fn sampled_message(message: aws_sdk_sqs::types::Message) -> SampledMessage {
 }
 
 fn millis(since_1970: i64) -> Option<UtcSecond> {
-    chrono::DateTime::from_timestamp_millis(since_1970).and_then(|at| UtcSecond::of(at).ok())
+    chrono::DateTime::from_timestamp_millis(since_1970).and_then(|at| UtcSecond::new(at).ok())
 }
 
 fn failed<E>(service: &'static str, call: &'static str) -> impl FnOnce(SdkError<E>) -> OperationError

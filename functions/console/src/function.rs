@@ -32,7 +32,7 @@ impl Console {
 
     /// The instant at which a request stops starting work.
     pub(crate) fn deadline(&self) -> Deadline {
-        Deadline::of_http(&self.clock)
+        Deadline::for_http(&self.clock)
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `actions` | actions of operators: preview, confirmation, audit trail |
 //! | `answer` | the answer to a request: the page, an asset, a view or an action |
 //! | `shell` | the page, its headers, script and style |
+//! | `guides` | alarms, tasks and losses, rendered at build from `docs`, and the places to which views lead |
 //! | `html` | parts of several views: amounts, times, links |
 //! | `operations` | functions, queues and reports, which operators reach besides the tables |
 //! | `views` | one module for each view |
@@ -19,6 +20,7 @@ mod answer;
 mod aws_operations;
 mod config;
 mod function;
+mod guides;
 mod html;
 mod operations;
 mod resources;

@@ -6,6 +6,7 @@ pub(crate) mod bank;
 mod day;
 pub(crate) mod endpoints;
 mod find;
+mod guide;
 mod list;
 mod payment;
 pub(crate) mod queues;
@@ -41,10 +42,12 @@ enum Kind {
     Report,
     Bank,
     Audit,
+    /// The guide of the view's name.
+    Guide,
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 13] = [
+pub(crate) static VIEWS: [View; 16] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -53,11 +56,14 @@ pub(crate) static VIEWS: [View; 13] = [
     View { name: "reports", title: "Reports", kind: Kind::Reports },
     View { name: "bank", title: "Bank", kind: Kind::Bank },
     View { name: "audit", title: "Audit", kind: Kind::Audit },
+    View { name: "alarms", title: "Alarms", kind: Kind::Guide },
     View { name: "list", title: "", kind: Kind::List },
     View { name: "find", title: "", kind: Kind::Find },
     View { name: "payment", title: "", kind: Kind::Payment },
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
+    View { name: "operations", title: "", kind: Kind::Guide },
+    View { name: "restore", title: "", kind: Kind::Guide },
 ];
 
 /// The view of this name.
@@ -82,6 +88,7 @@ impl Console {
             Kind::Report => self.report(request).await,
             Kind::Bank => self.bank(request).await,
             Kind::Audit => self.audit(request).await,
+            Kind::Guide => guide::guide(view.name, request),
         }
     }
 }

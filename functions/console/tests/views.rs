@@ -22,7 +22,7 @@ use payments_model::{ScheduledFor, Settlement};
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 13] = [
+const VIEWS: [&str; 18] = [
     "day",
     "ahead",
     "waiting",
@@ -36,6 +36,11 @@ const VIEWS: [&str; 13] = [
     "list?date=2026-12-01&status=SCHEDULED",
     "find?text=nothing",
     "payment?id=00000000-0000-5000-8000-000000000000",
+    "alarms",
+    "alarms?at=paymentsoverdue",
+    "operations",
+    "restore",
+    "restore?at=without-log-and-journal",
 ];
 
 /// The machine's shards, and the lanes of a date's counters.
@@ -65,7 +70,7 @@ impl Alone {
 
     async fn send_as(&self, authorizer: &Value, request: &Request) -> Result<Reply> {
         let (_, event) = request.event("test-request", self.given.stack.clock.instant(), authorizer)?;
-        Reply::of(self.console.handle(event).await)
+        Reply::from_response(self.console.handle(event).await)
     }
 
     async fn get_as(&self, authorizer: &Value, path: &str) -> Result<Reply> {
@@ -221,8 +226,9 @@ async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()
     let alone = Alone::start().await?;
     let mut created = Vec::new();
     for n in 0..230 {
-        let (account, key, at) =
-            (format!("payer-{}", n % 7).parse()?, format!("key-{n}"), format!("2026-12-01T12:00:{:02}Z", n % 60));
+        let account = format!("payer-{}", n % 7).parse()?;
+        let key = format!("key-{n}");
+        let at = format!("2026-12-01T12:00:{:02}Z", n % 60);
         let at = ScheduledFor::Instant(at.parse()?);
         let created_now = alone.given.scheduled_as(&key, "2026-12-01", |instruction| {
             (instruction.account, instruction.scheduled_for) = (account, at);
@@ -250,7 +256,9 @@ async fn reports_are_listed_a_day_at_a_time_each_once() -> Result<()> {
     let put = async |path: String| alone.given.stack.reports.put(&Path::from(path), "content".into()).await.map(drop);
     let mut names = Vec::new();
     for run in 1..=230 {
-        let (day, minute, second) = (18 + run / 100, run % 100 / 2, run % 2 * 30);
+        let day = 18 + run / 100;
+        let minute = run % 100 / 2;
+        let second = run % 2 * 30;
         let name = format!("2026-11-{day}T08{minute:02}{second:02}Z--2026-11-{day}T095959Z-run-{run:06}");
         put(format!("reports/{name}.csv.gz")).await?;
         put(format!("reports/{name}.summary.json")).await?;

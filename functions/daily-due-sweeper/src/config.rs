@@ -3,12 +3,12 @@
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_model::{BusinessZone, ShardCount};
 
-/// The default of `CLAIMS_PER_SECOND_PER_SHARD`. With 32 shards they are 640 a second, for 1,280 units of the `due` index.
-/// `docs/performance.md` shows that its partitions accept these beside the feed and the settlements.
+/// The default of `CLAIMS_PER_SECOND_PER_SHARD`. 32 shards claim 640 payments a second, for 1,280 write units of the `due`
+/// index. `docs/performance.md` shows that the index's partitions accept these beside the feed and the settlements.
 const DEFAULT_CLAIMS_PER_SECOND: u32 = 20;
 
 /// The default of `MAX_DISPATCH_ATTEMPTS`. The waits double from one hour: the eighth attempt comes after 127 hours
-/// (5 days), and the payment is stuck after 255 (11 days).
+/// (5 days), and the payment is stuck after 255 hours (11 days).
 const DEFAULT_MAX_ATTEMPTS: u32 = 8;
 
 /// The configuration of `daily-due-sweeper`.

@@ -1,7 +1,8 @@
-//! Lateness: how long a payment could have been claimed, since it was due, created and amended.
-//! The index shows when a payment is due, but not when it was created: the feed creates payments at
-//! 01:00 that are due at 00:00. A claim returns the head, which shows both, without another read.
-//! For the payments that a sweep leaves, the sweep reads some heads.
+//! Lateness: the time for which a payment could have been claimed, since it was due, created and amended.
+//!
+//! The index shows when a payment is due, but not when it was created: at 01:00, the feed creates
+//! payments that are due at 00:00. A claim returns the head, which shows both times without another
+//! read. For the payments that a sweep leaves, the sweep reads some heads.
 
 use payments_model::{Head, State, UtcSecond};
 
@@ -11,8 +12,8 @@ pub(crate) fn claimable_seconds(head: &Head, now: UtcSecond) -> u64 {
     u64::try_from((now.as_chrono() - since.as_chrono()).num_seconds()).unwrap_or(0)
 }
 
-/// Returns the longest time for which one of the heads could have been claimed. Those that are no longer scheduled do not
-/// count.
+/// Returns the longest time for which one of the payments could have been claimed. Payments that are no longer scheduled
+/// do not count.
 pub(crate) fn oldest_of<'h>(heads: impl Iterator<Item = &'h Head>, now: UtcSecond) -> u64 {
     let scheduled = heads.filter(|head| head.state == State::Scheduled);
     scheduled.map(|head| claimable_seconds(head, now)).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The outcomes of a sweep and of a redrive, which the function answers and emits as metrics.
+//! The outcomes of a sweep and of a redrive, which the function returns and emits as metrics.
 
 use metrique_writer::Entry;
 use serde::Serialize;
@@ -7,9 +7,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum SweeperOutcome {
-    /// Of a sweep.
+    /// The outcome of a sweep.
     Sweep(SweepOutcome),
-    /// Of a redrive.
+    /// The outcome of a redrive.
     Redrive(RedriveOutcome),
 }
 
@@ -18,22 +18,22 @@ pub enum SweeperOutcome {
 #[serde(rename_all = "camelCase")]
 #[entry(rename_all = "PascalCase")]
 pub struct SweepOutcome {
-    /// Payments claimed.
+    /// Payments that the sweep claimed.
     pub claimed: u64,
     /// Payments that the index showed as scheduled, but that were claimed or cancelled since.
     pub already_claimed: u64,
     /// Payments that cannot be read or claimed. The log says why.
     #[entry(name = "SweepFailed")]
     pub failed: u64,
-    /// Payments left for the next sweep.
+    /// Payments that are left for the next sweep.
     pub remaining: u64,
     /// Whether more payments than `remaining` may be left.
     #[entry(ignore)]
     pub remaining_is_lower_bound: bool,
     /// Shards that this sweep did not finish, because DynamoDB throttled them or did not answer.
     pub shards_given_up: u64,
-    /// The longest time for which a payment could have been claimed, in seconds: at its claim, or now if this sweep leaves
-    /// it. `None` if a shard's payments could not be read.
+    /// The longest time for which a payment could have been claimed, in seconds, until its claim or, if this sweep leaves
+    /// the payment, until now. `None` if a shard's payments could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_overdue_seconds: Option<u64>,
 }
@@ -43,7 +43,7 @@ pub struct SweepOutcome {
 #[serde(rename_all = "camelCase")]
 #[entry(rename_all = "PascalCase")]
 pub struct RedriveOutcome {
-    /// Payments redriven.
+    /// Payments that the run redrove.
     pub redriven: u64,
     /// Pending payments whose wait for a redrive is not over.
     #[entry(ignore)]
@@ -66,7 +66,8 @@ impl SweepOutcome {
         Self { oldest_overdue_seconds: Some(0), ..Self::default() }
     }
 
-    /// Counts a payment that could have been claimed for this long; `None` is unknown, and so is the oldest then.
+    /// Counts a payment that could have been claimed for this long. `None` is an unknown time, and makes the longest time
+    /// unknown, too.
     pub(crate) fn count_overdue(&mut self, seconds: Option<u64>) {
         self.oldest_overdue_seconds = self.oldest_overdue_seconds.zip(seconds).map(|(one, other)| one.max(other));
     }

@@ -1,13 +1,13 @@
-//! The pace of a shard: how many writes are sent at once.
+//! The pace of a shard: the number of writes that are sent at once.
 
 /// The most writes of one shard in flight.
 const AT_ONCE: usize = 16;
 
-/// The parts of a second over which its writes are spread.
+/// Number of steps into which the writes of a second are divided.
 const STEPS_PER_SECOND: u32 = 4;
 
-/// Returns how many writes are sent at once, so that a second's writes do not all start at its
-/// beginning. A rate of 0 is unlimited.
+/// Returns the number of writes that are sent at once. It is a part of a second's writes, so that these
+/// do not all start at the beginning of the second. A rate of 0 is unlimited.
 pub(crate) fn writes_at_once(per_second: u32) -> usize {
     if per_second == 0 {
         return AT_ONCE;

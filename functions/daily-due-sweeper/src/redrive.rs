@@ -1,4 +1,4 @@
-//! The redrive: sends the requests of payments that have been pending for too long again.
+//! The redrive: sends again the requests of payments that have been pending for too long.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ use crate::pace::writes_at_once;
 use crate::redrive_schedule::{NextStep, next_step, redrivable_until};
 use crate::sweep::SHARDS_AT_ONCE;
 
-/// The index entries of one page: as many as one batch read takes.
+/// Entries of the index per page: as many as the heads of one batch read.
 const PAGE: u16 = 100;
 
-/// The heads read per second on one shard, each for a read unit. With 32 shards they are 6,400 units a second: half of the
-/// 12,000 that a new table accepts. A run looks at 1.7 million payments.
+/// Heads that are read per second on one shard, each for a read unit. 32 shards use 6,400 units a second, about half of the
+/// 12,000 that a new table accepts. So a run can read 1.7 million payments.
 const HEADS_PER_SECOND: u32 = 200;
 
 /// A payment whose wait is over.
 struct Redrivable {
     key: HeadKey,
-    /// Its last dispatch attempt.
+    /// The number of the payment's last dispatch attempt.
     attempt: u32,
     next: u32,
 }
@@ -68,7 +68,7 @@ impl Sweeper {
                 }
             }
         }
-        // Also emitted when a shard failed.
+        // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
         broken.map_or(Ok(total), Err)
     }

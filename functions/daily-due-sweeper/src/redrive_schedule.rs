@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use payments_model::UtcSecond;
 
-/// The wait before the first redrive. It doubles with each further one. No payment is sent twice within it.
+/// The wait before the first redrive. The wait doubles with each redrive. No payment is sent twice within an hour.
 const FIRST_REDRIVE: TimeDelta = TimeDelta::hours(1);
 
 /// The next step for a pending payment.
@@ -11,17 +11,18 @@ const FIRST_REDRIVE: TimeDelta = TimeDelta::hours(1);
 pub(crate) enum NextStep {
     /// Wait for a result of the last dispatch attempt.
     Wait,
-    /// Redrive it, as this dispatch attempt.
+    /// Redrive the payment, with this number of the dispatch attempt.
     Redrive(u32),
-    /// Leave it to an operator: no dispatch attempts are left, and the wait after the last one is over.
+    /// Leave the payment to an operator: no dispatch attempts are left, and the wait after the last attempt is over.
     Stuck,
 }
 
-/// Returns what to do with a payment that has been pending since `since` and was dispatched `attempt` times.
-/// Attempt n + 1 is due (2^n - 1) hours after `since`: after 1, 3, 7, 15 hours.
+/// Returns the next step for a payment that has been pending since `since`, and whose last dispatch attempt has the number
+/// `attempt`. Attempt n + 1 is due (2^n - 1) hours after `since`: after 1, 3, 7, 15 hours.
 ///
-/// Attempts that were missed, or come within an hour, are skipped. Else after a pause a payment would be sent in run after run
-/// while others wait for their first redrive. The number alone tells this: a head does not say when it was last sent.
+/// Attempts whose time has passed, or comes within an hour, are skipped. Otherwise, after a pause of the redrives, a payment
+/// would be sent again in each run, while other payments wait for their first redrive. The step depends only on the
+/// number of the attempt, because a head does not say when its request was last sent.
 pub(crate) fn next_step(since: UtcSecond, attempt: u32, now: UtcSecond, max_attempts: u32) -> NextStep {
     let doubled = 2_i32.saturating_pow(attempt.min(16)) - 1;
     if now < since.saturating_add(FIRST_REDRIVE * doubled) {

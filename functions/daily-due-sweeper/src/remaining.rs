@@ -1,4 +1,4 @@
-//! The payments that a sweep leaves: how many they are, and how long they could have been claimed.
+//! The payments that a sweep leaves: their number, and the time for which they could have been claimed.
 
 use payments_model::{HeadKey, causes};
 use payments_store::{MAX_BATCH_GET, StoreError};
@@ -7,7 +7,7 @@ use crate::lateness::oldest_of;
 use crate::sweep::ShardSweep;
 
 impl ShardSweep<'_> {
-    /// Counts how long the payments left could have been claimed, as far as one query and one batch read show.
+    /// Counts the time for which the payments left could have been claimed, as far as one query and one batch read show.
     pub(crate) async fn measure_left(&mut self) {
         let oldest = self.oldest_left().await.unwrap_or_else(|error| {
             tracing::warn!(shard = self.range.shard.get(), causes = ?causes(&error), "payments left cannot be read");
@@ -16,14 +16,15 @@ impl ShardSweep<'_> {
         self.outcome.count_overdue(oldest);
     }
 
-    /// Returns how long one of the next 100 payments could have been claimed: those that are due first, and among those
-    /// due at one time a random choice, as the index has them. `None` if it is unknown.
+    /// Returns the longest time for which one of the index's next 100 payments could have been claimed; `None` if the time
+    /// is unknown. These are the payments that are due first. Among payments with one due time, the choice is random.
     async fn oldest_left(&mut self) -> Result<Option<u64>, StoreError> {
         if self.in_hand.is_empty() && !self.read_to_end && !self.deadline.has_come() {
             self.read().await?;
         }
         if self.deadline.has_come() {
-            // The payments that were claimed were due before the others.
+            // No time is left to read heads. If the sweep has claimed payments, these were due before the
+            // payments left, and their times are already counted.
             return Ok((self.progress() > 0).then_some(0));
         }
         let keys: Vec<HeadKey> = self.in_hand.iter().take(MAX_BATCH_GET).map(|row| row.head.clone()).collect();

@@ -1,7 +1,7 @@
 //! The sweep: claims payments that are due.
 //!
-//! A claim appears in the stream, and `dispatch` sends its request. Up to 32 shards are swept at once, each with
-//! its own rate and retries, so a throttled shard does not stop the others.
+//! The hot table's stream carries each claim to `dispatch`, which sends the payment's request. Up to 32 shards are
+//! swept at once. Each shard has its own rate and retries, so a throttled shard does not stop the other shards.
 
 use std::collections::VecDeque;
 
@@ -17,26 +17,28 @@ use crate::lateness::claimable_seconds;
 use crate::outcome::SweepOutcome;
 use crate::pace::writes_at_once;
 
-/// The index entries of one page: 300 KB.
+/// Entries of the index per page: about 300 KB.
 const PAGE: u16 = 1_000;
 
-/// The most shards worked on at once. If there are more, the next run begins with the others.
+/// The most shards that are swept at once. With more shards than this, the next run begins with the
+/// shards that this run may not reach.
 pub(crate) const SHARDS_AT_ONCE: u16 = 32;
 
-/// The most by which a date can begin earlier under the time zone rules of when a payment was
-/// stored than under today's. Rules change by an hour or two.
+/// The longest time by which a payment's stored due time can be before its date begins by today's
+/// time zone rules. The due time was computed by the rules that were in force when the payment was
+/// stored, and a new rule moves the beginning of a date by an hour or two.
 const EARLIER_BY_LAW: TimeDelta = TimeDelta::hours(3);
 
 /// The sweep of one shard.
 pub(crate) struct ShardSweep<'s> {
     pub(crate) sweeper: &'s Sweeper,
     pub(crate) deadline: &'s Deadline,
-    /// Start of the sweep: nothing that is due later is claimed.
+    /// The start of the sweep. Payments that are due later are not claimed.
     now: UtcSecond,
     pub(crate) range: DueRange,
-    /// Next range, read after the first.
+    /// The range that is read after `range`, if a second range must be read.
     then: Option<DueRange>,
-    /// Read, and not yet claimed.
+    /// Payments that were read from the index and are not claimed yet.
     pub(crate) in_hand: VecDeque<DueRow>,
     pub(crate) read_to_end: bool,
     pub(crate) outcome: SweepOutcome,
@@ -59,7 +61,7 @@ impl Sweeper {
                 }
             }
         }
-        // Also emitted when a shard failed.
+        // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
         broken.map_or(Ok(total), Err)
     }
@@ -67,6 +69,7 @@ impl Sweeper {
     async fn sweep_shard(&self, shard: Shard, now: UtcSecond, deadline: &Deadline) -> Result<SweepOutcome, StoreError> {
         let date = self.config.zone.date_of(now);
         let range = |until| DueRange { shard, status: Status::Scheduled, until, after: None };
+        // In the last hours of a date, payments of the next date may be due already: see `EARLIER_BY_LAW`.
         let is_late = self.config.zone.end_of(date) <= now.saturating_add(EARLIER_BY_LAW);
         let sweep = ShardSweep {
             sweeper: self,
@@ -81,7 +84,8 @@ impl Sweeper {
         sweep.run().await
     }
 
-    /// Claims one payment, on the condition that it has the status and version that the index shows.
+    /// Claims one payment, on the condition that its head still has the status, version and due time that
+    /// the index shows.
     async fn claim(&self, row: &DueRow) -> Result<Moved, StoreError> {
         let (at, by) = (self.clock.now(), Actor::sweep());
         match Transition::new(&State::Scheduled, row.version, &Event::Sweep, at, by) {
@@ -132,8 +136,8 @@ impl ShardSweep<'_> {
         let page = self.sweeper.store.due_page(&self.range, PAGE).await?;
         for row in page.rows {
             match row {
-                // The payment's date began before today's, by the time zone rules of when it was
-                // stored.
+                // The range has all payments of earlier dates, without regard to their due times. If the
+                // time zone rules have changed, a payment of an earlier date may not be due yet.
                 Ok(row) if row.due.due_at > self.now => {}
                 Ok(row) => self.in_hand.push_back(row),
                 Err(error) => {
@@ -152,7 +156,7 @@ impl ShardSweep<'_> {
         Ok(())
     }
 
-    /// Claims the next few payments. Those whose claim was throttled or not answered stay in hand.
+    /// Claims the next few payments. Payments whose claim was throttled or not answered stay in hand.
     async fn claim_some(&mut self) -> Result<(), StoreError> {
         let (sweeper, most) = (self.sweeper, writes_at_once(self.sweeper.config.claims_per_second));
         let claims = at_once(&mut self.in_hand, most, async |row| sweeper.claim(row).await).await;
@@ -164,7 +168,8 @@ impl ShardSweep<'_> {
                     self.outcome.count_overdue(Some(claimable_seconds(&head, head.updated_at())));
                 }
                 Ok(Moved::Elsewhere(_)) => self.outcome.already_claimed += 1,
-                // The claim's response: the claim is done if the head was only damaged elsewhere.
+                // DynamoDB answered the claim with a head that cannot be read. The payment is claimed
+                // unless the damage made the claim's condition fail.
                 Err(error @ StoreError::Unreadable { .. }) => {
                     tracing::error!(%error, "a payment cannot be read when it is claimed; it may be SCHEDULED or PENDING");
                     self.outcome.failed += 1;

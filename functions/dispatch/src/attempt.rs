@@ -5,7 +5,8 @@ use payments_model::HeadKey;
 use payments_store::key::parse_head_key;
 use serde::Deserialize;
 
-/// A payment to be dispatched, according to a stream record. Its head decides whether it still is.
+/// A dispatch attempt that a stream record asks for. The payment's head decides whether the attempt is
+/// still wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DispatchAttempt {
     /// The record's sequence number.
@@ -29,8 +30,9 @@ impl DispatchAttempt {
     /// Reads a record that passed the mapping's filter.
     ///
     /// # Errors
-    /// The new image is not a pending head: a poison record.
-    pub(crate) fn of(record: EventRecord) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+    /// An error if the record has no sequence number, or if its new image is not a pending head. Such a
+    /// record is poison.
+    pub(crate) fn from_record(record: EventRecord) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let sequence_number = record.change.sequence_number.ok_or("the record has no sequence number")?;
         let image: Image = serde_dynamo::from_item(record.change.new_image)?;
         let key = parse_head_key(&image.pk, &image.sk)?;

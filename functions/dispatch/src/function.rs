@@ -1,4 +1,4 @@
-//! The function: a batch of stream records becomes requests in the queue.
+//! The function: sends the requests that a batch of stream records asks for.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::response::{Retried, Why, response};
 /// Whether a pending head followed its settlement.
 type Followed = Result<bool, StoreError>;
 
-/// Age from which a claim is late, counted from when the payment could be claimed. The sweep takes
-/// half an hour for a million payments.
+/// The time from which a claim is late, counted from the moment at which the payment could be claimed.
+/// The sweep takes half an hour for a million payments.
 const LATE: TimeDelta = TimeDelta::hours(1);
 
 /// The function.
@@ -46,7 +46,7 @@ struct Tally {
     send_failed: u64,
     /// Records whose payment cannot be read or is damaged.
     poison_records: u64,
-    /// Payments whose head and details disagree. They are among the poison records.
+    /// Payments whose head and details disagree. Their records also count as poison.
     requests_disagreeing: u64,
     /// The records to be delivered again.
     #[entry(ignore)]
@@ -59,7 +59,7 @@ impl Tally {
         self.retried.insert(attempt.sequence_number.clone(), Why::NotSent);
     }
 
-    /// A payment that no retry can send. The mapping isolates its record.
+    /// Notes a payment that no retry can send. The mapping isolates the payment's record.
     fn poison(&mut self, attempt: &DispatchAttempt) {
         self.poison_records += 1;
         self.retried.insert(attempt.sequence_number.clone(), Why::Poison);
@@ -84,7 +84,7 @@ impl Dispatch {
         let mut tally = Tally::default();
         let attempts = attempts(event.records, &mut tally);
         for some in attempts.chunks(MAX_BATCH_GET) {
-            // Boxed: the future is as deep as all the calls it may wait for.
+            // The future is boxed, because it holds the state of every call that it may wait for.
             if let Err(error) = Box::pin(self.relay(some, &mut tally)).await {
                 tracing::warn!(causes = ?causes(&error), "DynamoDB failed before requests were sent; Lambda retries them");
                 some.iter().for_each(|attempt| tally.not_sent(attempt));
@@ -118,7 +118,7 @@ impl Dispatch {
         for (attempt, head) in pending {
             match details.get(&head.details_key()) {
                 Some(Ok(details)) if self.agree(head, details) => {
-                    requests.push(PaymentRequest::of(details, attempt.number));
+                    requests.push(PaymentRequest::new(details, attempt.number));
                     sending.push(attempt);
                 }
                 Some(Ok(_)) => {
@@ -129,8 +129,8 @@ impl Dispatch {
                     tracing::error!(%error, "a pending payment's details cannot be read and it is not dispatched");
                     tally.poison(attempt);
                 }
-                // Details are written before the head names them. This read can miss them for a
-                // moment, and a restore can lose them.
+                // Details are written before the head names them. But this read can miss new details for
+                // a moment, and a restore can lose details.
                 None => {
                     tracing::warn!(
                         payment_id = %head.payment_id,
@@ -144,8 +144,9 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Returns the pending payments that the long-term table does not know as settled. The others
-    /// are settled now: if their result is lost, no other writer settles their heads.
+    /// Returns the pending payments that have no settlement in the long-term table. For a payment with a
+    /// settlement, settles the head in the hot table: if the settlement result never comes again, no
+    /// other function does so.
     async fn not_settled<'a>(
         &self,
         pending: Vec<(&'a DispatchAttempt, &'a Head)>,
@@ -175,14 +176,14 @@ impl Dispatch {
         Ok(left)
     }
 
-    /// Settles a head as its settlement in the long-term table says. Returns whether the head was
-    /// still pending.
+    /// Gives a head in the hot table the settlement of the long-term table's head. Returns whether the
+    /// hot table's head was still pending.
     async fn follow(&self, settled: Result<StoredHead, StoreError>) -> Followed {
         Ok(matches!(self.store.follow_settlement(&settled?).await?, Moved::Done(_)))
     }
 
-    /// Whether a head and its details agree. The request has the content of the details, and all
-    /// other readers see the head.
+    /// Whether a head and its details agree. A request is made of the details, but all other readers see
+    /// the head.
     fn agree(&self, head: &Head, details: &Details) -> bool {
         let differences = head.differences(details);
         if differences.is_empty() {
@@ -226,7 +227,7 @@ fn attempts(records: Vec<EventRecord>, tally: &mut Tally) -> Vec<DispatchAttempt
     let mut attempts = Vec::with_capacity(records.len());
     for record in records {
         let sequence_number = record.change.sequence_number.clone().unwrap_or_default();
-        match DispatchAttempt::of(record) {
+        match DispatchAttempt::from_record(record) {
             // Duplicates are dropped: BatchGetItem rejects a repeated key.
             Ok(attempt) if seen.insert((attempt.key.clone(), attempt.number)) => attempts.push(attempt),
             Ok(_) => {}

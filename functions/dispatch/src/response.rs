@@ -1,8 +1,8 @@
-//! The answer to a batch: what Lambda delivers again, and how a record that no retry can send ends alone.
+//! The answer to a batch. It names the record to retry from, or fails so that Lambda isolates a poison record.
 //!
 //! *AWS Lambda Developer Guide*, "Configuring partial batch response with DynamoDB and Lambda": Lambda halves a batch "if
-//! your invocation fails". A response that names a record splits the batch at that record, and so leaves it as it was if
-//! the record is the first.
+//! your invocation fails". A response that names a record splits the batch at that record. So a response that names the
+//! first record does not split the batch.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse
 /// The records to be delivered again, by their sequence numbers.
 pub(crate) type Retried = HashMap<String, Why>;
 
-/// Why a record is delivered again.
+/// The reason why a record is delivered again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Its request may be sent by the next try.
+    /// The request was not sent. The next try may send the request.
     NotSent,
-    /// No retry can process it.
+    /// No retry can process the record.
     Poison,
 }
 
@@ -27,7 +27,10 @@ pub(crate) enum Why {
 )]
 pub(crate) struct PoisonFirst(String);
 
-/// Returns the answer to a batch, whose records have these sequence numbers.
+/// Returns the answer to a batch whose records have the sequence numbers `order`.
+///
+/// # Errors
+/// [`PoisonFirst`] if the first record is poison and others follow.
 pub(crate) fn response(order: &[String], retried: &Retried) -> Result<DynamoDbEventResponse, PoisonFirst> {
     let mut response = DynamoDbEventResponse::default();
     if let [first, _, ..] = order

@@ -1,8 +1,8 @@
-//! Amends a scheduled payment: first writes the new details, then makes its head name them.
+//! Amends a scheduled payment: first writes the new details, then makes the payment's head name them.
 //!
-//! Both writes are idempotent. A crash between them leaves details that no head names: they were
-//! never in force, and a retry completes the amendment. The head never moves, so a claim, a cancel
-//! or a settlement finds it in its place.
+//! Both writes can be repeated safely. A crash between them leaves details that no head names: such
+//! details were never in force, and a retry completes the amendment. The head's key never changes,
+//! so a claim, a cancel or a settlement still finds the head.
 
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, ProblemKind};
@@ -14,27 +14,28 @@ use crate::dates::check_rule;
 use crate::function::Ingest;
 use crate::order::{Order, Wish, fault_of_new};
 
-/// The most tries of an amendment: one by the head as read, and one after another change was
-/// faster.
+/// The most tries of an amendment. The second try is for a head that another change has changed
+/// since the first try read it.
 const MAX_TRIES: usize = 2;
 
 impl Ingest {
     /// Amends a payment; a repeated amendment returns the payment as it is now.
     pub(crate) async fn amend(&self, wish: &Wish<'_>, by: &Actor) -> Result<Created, Problem> {
         let wanted = &wish.order.instruction;
-        let first = self.store.details(wish.payment_id).await?;
-        let first = first.filter(|first| first.instruction.account == wanted.account);
-        let first = first.ok_or_else(Problem::no_such_payment)?;
+        let first_details = self.store.details(wish.payment_id).await?;
+        let first_details = first_details.filter(|details| details.instruction.account == wanted.account);
+        let first_details = first_details.ok_or_else(Problem::no_such_payment)?;
         let id = AmendmentId::derive(wish.payment_id, wish.key);
-        let deadline = Deadline::of_http(&self.clock);
+        let deadline = Deadline::for_http(&self.clock);
         for _ in 0..MAX_TRIES {
-            let head = self.store.head(&first.key()).await?.ok_or_else(Problem::no_such_payment)?;
+            let head = self.store.head(&first_details.key()).await?.ok_or_else(Problem::no_such_payment)?;
             let chain = self.store.details_chain(&head, || !deadline.has_come()).await?;
             let chain = chain.filter(|_| !deadline.has_come()).ok_or_else(Problem::repeat)?;
-            let in_force = chain.first().unwrap_or(&first);
-            if let Some(before) = chain.iter().find(|details| is_of(details, id)) {
-                same(before, wanted)?;
-                return Ok(Created { payment: PaymentView::of(&head).with_dates(in_force), replayed: true });
+            // The chain begins with the details in force. Without amendments, the chain is empty.
+            let in_force = chain.first().unwrap_or(&first_details);
+            if let Some(before) = chain.iter().find(|details| is_of_amendment(details, id)) {
+                check_same_content(before, wanted)?;
+                return Ok(Created { payment: PaymentView::new(&head).with_dates(in_force), replayed: true });
             }
             self.check_amendable(&head, &chain, wish.version)?;
             let details = self.put_amendment(&head, in_force, id, (wish.order, by)).await?;
@@ -43,9 +44,10 @@ impl Ingest {
             let Some(amendment) = details.amendment else { return Err(Problem::internal("these are first details")) };
             let amended = Amended { at: self.clock.now(), by: by.clone(), changed };
             let amended = head.amended(amendment.name, &details, amended);
-            // Otherwise another change was faster, or an answer was lost. The head says which.
+            // If the head has changed, another change was first, or DynamoDB's answer to this change was
+            // lost. The next try reads the head, and finds out which.
             if let Moved::Done(head) = self.store.amend(&head, &amended).await? {
-                return Ok(Created { payment: PaymentView::of(&head).with_dates(&details), replayed: false });
+                return Ok(Created { payment: PaymentView::new(&head).with_dates(&details), replayed: false });
             }
         }
         Err(Problem::repeat())
@@ -73,7 +75,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Writes the amendment's details, or returns those that an earlier try wrote.
+    /// Writes the amendment's details, or returns the details that an earlier try wrote.
     async fn put_amendment(
         &self,
         head: &Head,
@@ -85,7 +87,6 @@ impl Ingest {
         let (due, mut faults) = self.due_of_amendment(in_force, wanted, now);
         let details = in_force.amended(head, id, wanted.clone(), (now, by.clone()));
         let details = Details { due_at: due.at, due_date: due.date, moved: due.moved, ..details };
-        // Details of an earlier try were never in force, so they are judged anew.
         let known = if faults.is_empty() {
             match self.store.put_details(&details).await? {
                 PutDetails::Created => return Ok(details),
@@ -99,25 +100,26 @@ impl Ingest {
             faults.extend(details_excess(&details).map(too_large));
             None
         };
-        let Some(known) = known else { return Err(Problem::of_body(&order.pointer, faults)) };
-        same(&known, wanted)?;
+        let Some(known) = known else { return Err(Problem::for_body(&order.pointer, faults)) };
+        check_same_content(&known, wanted)?;
         if known.amendment != details.amendment {
             let detail = "The idempotency key belongs to an amendment that a restore took back; use a new key.";
             return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail));
         }
+        // The details of an earlier try were never in force, so their date is checked again.
         if known.due_at != in_force.due_at {
-            self.check_open(&known, order)?;
+            self.check_completable(&known, order)?;
         }
         if decides_date(&in_force.instruction.differences(wanted)) {
-            self.check_takes(&known, now)?;
+            self.check_date_accepted(&known, now)?;
         }
         Ok(known)
     }
 
-    /// Checks that the details of an earlier try could still be accepted for their date: a calendar
-    /// may have closed it since, or its cut-off may have passed. Details never change, so the key
-    /// is of no use any more.
-    fn check_takes(&self, known: &Details, now: UtcSecond) -> Result<(), Problem> {
+    /// Checks that the date of an earlier try's details can still be accepted: a calendar may have
+    /// closed the date since, or the date's cut-off may have passed. Stored details never change, so
+    /// after a failure the client needs a new idempotency key.
+    fn check_date_accepted(&self, known: &Details, now: UtcSecond) -> Result<(), Problem> {
         let (days, order) = (&self.config.business_days, &known.instruction);
         if days.takes((known.due_at, known.due_date), (order.money.currency, order.date_rule), now) {
             return Ok(());
@@ -129,8 +131,9 @@ impl Ingest {
         Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail))
     }
 
-    /// Returns when the wanted payment is due, and the faults of its date. A new date is judged
-    /// now. Fields that decide the date and did not change are neither judged nor computed again.
+    /// Returns when the amended payment is due, and the faults of its currency, date rule and date.
+    /// The currency and the date rule are judged only if they changed. The date is judged, and the
+    /// due time computed again, only if one of the fields that decide the date changed.
     fn due_of_amendment(&self, in_force: &Details, wanted: &Instruction, now: UtcSecond) -> (Due, Vec<Problem>) {
         let old = &in_force.instruction;
         let changed = old.differences(wanted);
@@ -152,17 +155,18 @@ impl Ingest {
     }
 }
 
-/// Whether one of the fields that changed decides when a payment is due.
+/// Whether one of the changed fields decides when a payment is due.
 fn decides_date(changed: &[&str]) -> bool {
     ["scheduledFor", "dateRule", "currency"].iter().any(|field| changed.contains(field))
 }
 
-fn is_of(details: &Details, id: AmendmentId) -> bool {
+/// Whether details were written by the amendment with this id.
+fn is_of_amendment(details: &Details, id: AmendmentId) -> bool {
     details.amendment.is_some_and(|amendment| amendment.name.id == id)
 }
 
-/// Checks that a repeated amendment has the same content.
-fn same(before: &Details, wanted: &Instruction) -> Result<(), Problem> {
+/// Checks that a repeated amendment has the same content as the first request.
+fn check_same_content(before: &Details, wanted: &Instruction) -> Result<(), Problem> {
     let differences = before.instruction.differences(wanted);
     if differences.is_empty() {
         return Ok(());

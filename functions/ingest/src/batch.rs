@@ -22,8 +22,8 @@ pub(crate) struct BatchView {
     results: Vec<EntryView>,
 }
 
-/// One entry's answer. It repeats the account and key that the client sent, so that clients need
-/// not count entries.
+/// One entry's answer. The answer repeats the account and key that the client sent, so that clients
+/// need not count entries.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryView {
@@ -41,8 +41,8 @@ struct EntryView {
 }
 
 impl Ingest {
-    /// Creates a batch's payments. Entries with the same key run one after the other: the first creates the
-    /// payment and the others are its retries.
+    /// Creates a batch's payments. Entries with the same account and key run one after the other: the first entry
+    /// creates the payment, and the later entries are its retries.
     pub(crate) async fn create_all(&self, entries: Vec<Entry>, by: &Actor) -> BatchView {
         let count = entries.len();
         let mut answers: Vec<(usize, Result<Created, Problem>)> = Vec::with_capacity(count);
@@ -55,7 +55,7 @@ impl Ingest {
                 Err(problem) => answers.push((position, Err(problem))),
             }
         }
-        let deadline = Deadline::of_http(&self.clock);
+        let deadline = Deadline::for_http(&self.clock);
         let worked =
             futures::stream::iter(groups.into_values().map(|group| self.create_in_order(group, by, &deadline)));
         // The whole stream is collected, so that no write is in flight when the batch is answered.

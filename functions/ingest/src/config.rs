@@ -15,7 +15,7 @@ pub struct Config {
     pub business_days: BusinessDays,
     /// `WRITE_SHARDS`: the number of shards that new payments are spread over.
     pub write_shards: ShardCount,
-    /// `HORIZON_DAYS`: how many days ahead a payment may be due.
+    /// `HORIZON_DAYS`: the most days ahead that a payment may be due.
     pub horizon_days: u32,
 }
 

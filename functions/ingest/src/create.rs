@@ -1,11 +1,11 @@
 //! Creates a payment: first its details, then a head built from the stored details.
 //!
-//! Both writes are idempotent. A crash between them leaves details without a head: no reader sees such a payment,
-//! and a retry completes it.
+//! Both writes can be repeated safely. A crash between them leaves details without a head: no reader sees such a
+//! payment, and a retry completes it.
 //!
 //! If the details exist and the head is missing, `ingest` also looks for details of amendments. If
-//! there are any, the head is lost, and is not written: the first details of an amended payment
-//! never build a head.
+//! the payment has any, its head is lost, and `ingest` writes no head: a head from the first details
+//! would undo the amendments.
 
 use futures::future::try_join;
 use http::HeaderName;
@@ -59,11 +59,11 @@ impl Ingest {
             details_excess(&details)
         };
         faults.extend(excess.map(too_large));
-        // Currency, size and date are checked only at creation. A retry of a created payment succeeds on any later
-        // date, for any caller.
+        // A new payment with faults is rejected. A retry of a created payment succeeds even if its currency, size or
+        // date would be rejected today.
         match self.store.details(order.payment_id).await? {
             Some(stored) => self.replay(stored, order).await,
-            None => Err(Problem::of_body(&order.pointer, faults)),
+            None => Err(Problem::for_body(&order.pointer, faults)),
         }
     }
 
@@ -77,8 +77,8 @@ impl Ingest {
             );
             return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences));
         }
-        // Both reads run at once, so the answer takes no longer than with one. The second decides
-        // only if there is no head.
+        // Both reads run at once, so the answer takes no longer than with one read. The result of the
+        // second read matters only if the payment has no head.
         let key = stored.key();
         let (head, was_amended) = try_join(self.store.head(&key), self.store.has_amendments(stored.payment_id)).await?;
         match head {
@@ -88,10 +88,11 @@ impl Ingest {
         }
     }
 
-    /// The answer to a create whose payment was amended and has no head. Its first details no
-    /// longer have the content that the client wants, so no head is built from them.
+    /// The answer to a create whose payment was amended and has no head. The payment's first details
+    /// no longer have the content that the client wants, so no head is built from these details.
     async fn missing(&self, first: &Details) -> Result<Problem, Problem> {
-        // Only payments with a head are amended. So the head exists by now, or it is lost.
+        // Only payments with a head are amended. So the head was written after the first read, or the
+        // head is lost.
         Ok(match self.store.head(&first.key()).await? {
             Some(_) => Problem::repeat(),
             None => Problem::internal(format!(
@@ -105,15 +106,15 @@ impl Ingest {
     /// lost those details, the view has the head alone.
     pub(crate) async fn view(&self, head: &Head, first: Details) -> Result<PaymentView, Problem> {
         match self.store.details_in_force(head, first).await {
-            Ok(details) => Ok(PaymentView::of(head).with_dates(&details)),
-            Err(StoreError::Unreadable { .. }) => Ok(PaymentView::of(head)),
+            Ok(details) => Ok(PaymentView::new(head).with_dates(&details)),
+            Err(StoreError::Unreadable { .. }) => Ok(PaymentView::new(head)),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Writes the head of stored details, or returns `date-passed` if the due date ended more than 30 minutes ago.
     async fn complete(&self, details: &Details, order: &Order, replayed: bool) -> Result<Created, Problem> {
-        self.check_open(details, order)?;
+        self.check_completable(details, order)?;
         let head = Head::scheduled(details);
         let head = match self.store.put_head(&head).await? {
             PutHead::Created => head,
@@ -123,7 +124,7 @@ impl Ingest {
             // The payment was created and amended meanwhile. A retry reads the amendment's details.
             return Err(Problem::repeat());
         }
-        Ok(Created { payment: PaymentView::of(&head).with_dates(details), replayed })
+        Ok(Created { payment: PaymentView::new(&head).with_dates(details), replayed })
     }
 }
 

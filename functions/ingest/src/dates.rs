@@ -1,4 +1,4 @@
-//! Whether a payment's date is allowed, and when the payment is due.
+//! Checks a payment's date, and computes when the payment is due.
 
 use chrono::TimeDelta;
 use payments_http::{Problem, ProblemKind};
@@ -9,21 +9,24 @@ use payments_model::{
 use crate::function::Ingest;
 use crate::order::Order;
 
-/// Time after its business day in which a payment with details may still get a missing head. The
-/// archive waits an hour, so a head written within this time was not archived before.
+/// The time after a payment's business day in which stored details may still get their missing head.
+/// The archive waits an hour after that day. So a head that is missing within this time was never
+/// written, and was not archived.
 const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
 
 impl Ingest {
-    /// Checks that stored details can still be completed.
-    pub(crate) fn check_open(&self, details: &Details, order: &Order) -> Result<(), Problem> {
+    /// Checks that stored details may still get a head, or come into force: their business day has not
+    /// ended, or ended less than 30 minutes ago.
+    pub(crate) fn check_completable(&self, details: &Details, order: &Order) -> Result<(), Problem> {
         let closes = self.config.business_days.zone().end_of(details.due_date).saturating_add(COMPLETION_GRACE);
         if self.clock.now() < closes {
             return Ok(());
         }
-        Err(Problem::of_body(&order.pointer, vec![passed(details.due_date)]))
+        Err(Problem::for_body(&order.pointer, vec![passed(details.due_date)]))
     }
 
-    /// Returns when a new payment is due. The requested date is judged first, then its calendar.
+    /// Returns when a new payment is due. The requested date is checked first against the horizon, and
+    /// then against the currency's calendar.
     pub(crate) fn due(&self, instruction: &Instruction, now: UtcSecond) -> Result<Due, Problem> {
         let (days, rule) = (&self.config.business_days, instruction.date_rule);
         let asked = Due::as_asked(instruction.scheduled_for, days.zone());
@@ -32,7 +35,7 @@ impl Ingest {
     }
 }
 
-/// Checks that a payment has a rule only if there are calendars.
+/// Checks that a payment names a date rule only if the bank has calendars.
 pub(crate) fn check_rule(rule: Option<DateRule>, days: &BusinessDays) -> Result<(), Problem> {
     if rule.is_some() && days.is_always_open() {
         let detail = "The bank has no calendars, so every day is open; leave dateRule out.";

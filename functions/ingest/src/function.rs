@@ -1,4 +1,4 @@
-//! The function: a request is parsed, and creates, amends or cancels payments.
+//! The function: parses a request, and creates, amends or cancels payments.
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use http::header::LOCATION;
@@ -11,8 +11,8 @@ use crate::config::Config;
 use crate::order;
 use crate::order::{Order, Wish};
 
-/// The longest body of a single create, amendment or cancel, in bytes: eight times the 8 KB of a payment, so that the answer
-/// to a payment that is too large can say by how much.
+/// The longest body of a single create, amendment or cancel, in bytes: eight times the 8 KB of a payment. Most payments
+/// that are too large are still read, so that the answer can name the excess.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// The longest body of a batch, in bytes: more than twice a hundred payments of 8 KB.
@@ -47,9 +47,9 @@ impl Ingest {
                 request.query(&[])?;
                 if let Some(body) = body {
                     let place = Pointer::body();
-                    let faults = Fields::of(&body, &place)?.end();
+                    let faults = Fields::parse(&body, &place)?.end();
                     if !faults.is_empty() {
-                        return Err(Problem::of_body(&place, faults));
+                        return Err(Problem::for_body(&place, faults));
                     }
                 }
                 Answer::payment(200, &self.cancel(&account, payment, request.caller()).await?)

@@ -1,4 +1,4 @@
-//! Parses the body of a create or an amendment into an `Order`, or finds all its faults.
+//! Parses the body of a create or an amendment into an `Order`, or finds all faults of the body.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use payments_model::{
 };
 use serde_json::value::RawValue;
 
-/// The most payments of one batch: at 8 KB each they stay below a megabyte.
+/// The most payments of one batch: with 8 KB each, a batch stays below a megabyte.
 const MAX_BATCH: usize = 100;
 
 /// A well-formed create or amendment. Its size and date, and whether a new payment may have its
@@ -23,7 +23,7 @@ pub(crate) struct Order {
     pub(crate) payment_id: PaymentId,
     /// The instruction.
     pub(crate) instruction: Instruction,
-    /// Its place in the request's body.
+    /// The order's place in the request's body.
     pub(crate) pointer: Pointer,
 }
 
@@ -42,15 +42,15 @@ pub(crate) struct Wish<'w> {
 /// An entry of a batch.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Its account as the client sent it, or that of the path; bounded.
+    /// The account that the client sent in the entry, or else the path's account; cut to a bounded length.
     pub(crate) account: Option<String>,
-    /// Its idempotency key as the client sent it, bounded.
+    /// The idempotency key that the client sent, cut to a bounded length.
     pub(crate) key: Option<String>,
     /// The order, or its faults.
     pub(crate) order: Result<Order, Problem>,
 }
 
-/// The fields of every create request, as far as each is well-formed.
+/// The fields of a create or an amendment; `None` for a field that is missing or malformed.
 struct Given {
     payee: Option<AccountId>,
     amount: Option<AmountMinor>,
@@ -62,7 +62,7 @@ struct Given {
 }
 
 impl Given {
-    fn of(fields: &mut Fields<'_>) -> Self {
+    fn take(fields: &mut Fields<'_>) -> Self {
         let payee = parse(fields, "payeeAccountId", ProblemKind::InvalidPayee, "payee");
         let amount = fields.number("amountMinor").map(str::to_owned);
         let amount = parsed(fields, amount, "amountMinor", ProblemKind::InvalidAmount, "amount");
@@ -92,7 +92,7 @@ impl Order {
     /// # Errors
     /// All faults of the body.
     pub(crate) fn single(account: AccountId, key: &IdempotencyKey, json: &[u8]) -> Result<Self, Problem> {
-        let mut fields = Fields::of(json, &Pointer::body())?;
+        let mut fields = Fields::parse(json, &Pointer::body())?;
         for field in ["accountId", "idempotencyKey"] {
             if fields.optional(field).is_some() {
                 let detail = format!(
@@ -102,17 +102,20 @@ impl Order {
                 fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at(field));
             }
         }
-        Self::of(Some(account), Some(key), fields, Pointer::body())
+        Self::parse(Some(account), Some(key), fields, Pointer::body())
     }
 
-    /// Completes an order whose account and key were read.
-    fn of(
+    /// Parses the other fields of an order whose account and key were read.
+    ///
+    /// # Errors
+    /// All faults of the fields.
+    fn parse(
         account: Option<AccountId>,
         key: Option<&IdempotencyKey>,
         mut fields: Fields<'_>,
         pointer: Pointer,
     ) -> Result<Self, Problem> {
-        let Given { payee, amount, currency, scheduled_for, date_rule, reference, data } = Given::of(&mut fields);
+        let Given { payee, amount, currency, scheduled_for, date_rule, reference, data } = Given::take(&mut fields);
         if payee.is_some() && payee == account {
             let detail = "The payee is the payer; name another account.";
             fields.fault(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
@@ -126,16 +129,16 @@ impl Order {
             let instruction = Instruction { account, payee, money, scheduled_for, date_rule, reference, data };
             return Ok(Self { payment_id, instruction, pointer });
         }
-        // An accepted payment has no malformed field, so this payment is new.
+        // This order was never accepted, because a field of it is malformed. So it is judged as a new payment.
         faults.extend(currency.and_then(fault_of_new));
-        Err(Problem::of_body(&pointer, faults))
+        Err(Problem::for_body(&pointer, faults))
     }
 }
 
 impl Entry {
-    /// Reads an entry of a batch, whose path may name the account.
+    /// Reads an entry of a batch. The request's path may name the account.
     fn read(json: &RawValue, of_path: Option<&AccountId>, pointer: Pointer) -> Self {
-        let mut fields = match Fields::of(json.get().as_bytes(), &pointer) {
+        let mut fields = match Fields::parse(json.get().as_bytes(), &pointer) {
             Ok(fields) => fields,
             Err(problem) => return Self { account: of_path.map(ToString::to_string), key: None, order: Err(problem) },
         };
@@ -156,7 +159,7 @@ impl Entry {
         let kind = ProblemKind::InvalidIdempotencyKey;
         let parsed_key: Option<IdempotencyKey> =
             parsed(&mut fields, key.clone(), "idempotencyKey", kind, "idempotency key");
-        let order = Order::of(parsed_account, parsed_key.as_ref(), fields, pointer);
+        let order = Order::parse(parsed_account, parsed_key.as_ref(), fields, pointer);
         let echo = |text: String| bounded(&text, MAX_IDEMPOTENCY_KEY_BYTES);
         Self { account: account.map(echo).or_else(|| of_path.map(ToString::to_string)), key: key.map(echo), order }
     }
@@ -165,18 +168,18 @@ impl Entry {
 /// Reads a batch: each entry on its own, so an error in one does not affect the others.
 ///
 /// # Errors
-/// An error of the batch as a whole.
+/// All faults of the batch as a whole: of its JSON, of its fields, or its size. Faults of an entry are in the entry.
 pub(crate) fn read_batch(json: &[u8], of_path: Option<&AccountId>) -> Result<Vec<Entry>, Problem> {
-    let mut fields = Fields::of(json, &Pointer::body())?;
+    let mut fields = Fields::parse(json, &Pointer::body())?;
     let entries = fields.list("payments").unwrap_or_default();
     let faults = fields.end();
     if !faults.is_empty() {
-        return Err(Problem::of_body(&Pointer::body(), faults));
+        return Err(Problem::for_body(&Pointer::body(), faults));
     }
     if !(1..=MAX_BATCH).contains(&entries.len()) {
         let detail = format!("The batch has {} payments; send 1 to {MAX_BATCH}.", entries.len());
         let fault = Problem::new(ProblemKind::InvalidBatchSize, detail).at("payments");
-        return Err(Problem::of_body(&Pointer::body(), vec![fault]));
+        return Err(Problem::for_body(&Pointer::body(), vec![fault]));
     }
     let pointed = entries.into_iter().enumerate();
     Ok(pointed.map(|(place, json)| Entry::read(json, of_path, Pointer::entry("payments", place))).collect())
@@ -199,7 +202,7 @@ fn parse<T: FromStr<Err: Display>>(
     parsed(fields, text, field, kind, thing)
 }
 
-/// Parses the text of an optional field.
+/// Parses the text of a field, if the field is present. A fault is added to `fields`.
 fn parsed<T: FromStr<Err: Display>>(
     fields: &mut Fields<'_>,
     text: Option<String>,

@@ -22,7 +22,7 @@ impl Alone {
     }
 
     async fn send(&self, request: Request) -> Result<Reply> {
-        Reply::of(self.ingest.handle(self.given.http_event(&request)?).await)
+        Reply::from_response(self.ingest.handle(self.given.http_event(&request)?).await)
     }
 
     /// Amends the amount of a payment of `currency`.

@@ -88,7 +88,9 @@ async fn cases() -> Result<Vec<Case>> {
     let (late, early) =
         (deliver(std::slice::from_ref(&old), late).await?, deliver(std::slice::from_ref(&old), early).await?);
     let case = |name: &str, accepted, secret: &EndpointSecret, (headers, body): &(HashMap<_, _>, String)| {
-        let (name, headers, body) = (name.to_owned(), headers.clone(), body.clone());
+        let name = name.to_owned();
+        let headers = headers.clone();
+        let body = body.clone();
         Case { name, accepted, secret: secret.reveal(), headers, body }
     };
     let with = |name: &str, value: &str| {

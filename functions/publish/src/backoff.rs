@@ -1,4 +1,4 @@
-//! The retries of an endpoint: soon at first, then less and less often, and after days none.
+//! The retries of an endpoint: soon at first, then less and less often. After five days, the endpoint is disabled.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use payments_store::{DisabledBy, Progress};
 
 use crate::round::MAX_EVENTS;
 
-/// The wait after the first failure. The first run after it tries again: a minute later at the
-/// latest.
+/// The wait after the first failure. Runs begin at least every minute, so the next try comes within
+/// about a minute.
 const FIRST_WAIT: TimeDelta = TimeDelta::seconds(5);
 
-/// The longest wait. The wait doubles from 5 s to 4 h within 6 hours; then there are six tries a
-/// day.
+/// The longest wait. The wait doubles from 5 s to 4 h within about 6 hours. After that, an endpoint
+/// gets six tries a day.
 const LONGEST_WAIT: TimeDelta = TimeDelta::hours(4);
 
-/// Time for which an endpoint can fail without accepting anything: a long weekend and a day to
-/// repair it. The log has 35 days.
+/// The time after which an endpoint that accepts nothing is disabled: a long weekend, and a day to
+/// repair the endpoint. The log keeps events for 35 days.
 pub const GIVE_UP_AFTER: TimeDelta = TimeDelta::days(5);
 
 /// The number of events that are sent at once.
@@ -25,16 +25,20 @@ pub(crate) fn at_once(progress: &Progress) -> usize {
     usize::from(progress.more_at_once.min(MAX_EVENTS - 1)) + 1
 }
 
-/// The memory after all events of a round were accepted. The next round has twice as many.
+/// The progress after all events of a round were accepted. The next round can have twice as many
+/// events.
 pub(crate) fn succeeded(before: &Progress) -> Progress {
     let more_at_once = before.more_at_once.saturating_mul(2).saturating_add(1).min(MAX_EVENTS - 1);
-    let (failures, failing_since, next_try_at, blocking) = (0, None, None, None);
+    let failures = 0;
+    let failing_since = None;
+    let next_try_at = None;
+    let blocking = None;
     Progress { failures, failing_since, next_try_at, more_at_once, blocking, ..before.clone() }
 }
 
-/// The memory of a failure at `now`, and whether the endpoint is switched off. The next try has one
-/// event, so each failure after the first one means that nothing was accepted in between. `asked`
-/// is the wait that the endpoint asks for.
+/// The progress after a failure at `now`, and whether the endpoint is disabled for failing too long.
+/// The next try has one event, so each failure in a row after the first means that nothing was
+/// accepted in between. `asked` is the wait that the endpoint asks for.
 pub(crate) fn failed(before: &Progress, asked: Option<Duration>, now: UtcSecond) -> (Progress, Option<DisabledBy>) {
     let failures = before.failures.saturating_add(1);
     let since = before.failing_since.unwrap_or(now);
@@ -45,7 +49,7 @@ pub(crate) fn failed(before: &Progress, asked: Option<Duration>, now: UtcSecond)
     (progress, gives_up.then_some(DisabledBy::Failing))
 }
 
-/// The wait after this many failures.
+/// The wait after this many failures in a row.
 fn wait_after(failures: u32) -> TimeDelta {
     let doublings = failures.saturating_sub(1).min(16);
     (FIRST_WAIT * (1 << doublings)).min(LONGEST_WAIT)
@@ -58,8 +62,9 @@ mod tests {
     #[test]
     fn waits_double_up_to_hours_and_end_after_days() {
         let start: UtcSecond = "2026-11-20T09:00:00Z".parse().unwrap();
-        let (mut now, mut progress, mut waits) =
-            (start, Progress { more_at_once: 7, ..Progress::default() }, Vec::new());
+        let mut now = start;
+        let mut progress = Progress { more_at_once: 7, ..Progress::default() };
+        let mut waits = Vec::new();
         let by = loop {
             let disabled;
             (progress, disabled) = failed(&progress, None, now);

@@ -1,4 +1,4 @@
-//! The event bus, and events in the form that it takes.
+//! The event bus, and events in the form that the bus takes.
 
 use std::fmt::Debug;
 
@@ -7,33 +7,33 @@ use payments_store::LogEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The source of the events, on the bus and in themselves.
+/// The source that the bus shows for the events. The events themselves name the same source.
 pub const BUS_SOURCE: &str = "scheduled-payments";
 
-/// The most events of one call. EventBridge takes no more.
+/// The most events that EventBridge takes in one call.
 pub const MAX_BUS_EVENTS: usize = 10;
 
 /// The most bytes of an event. A call takes 256 KB, so ten events always fit. The log's events have some KB at most.
 const MAX_EVENT_BYTES: usize = 256 * 1024 / MAX_BUS_EVENTS;
 
-/// The codes of events that EventBridge never accepts, because their content is invalid. With any
-/// other code an event may be accepted later: at a lower load, or once a permission is granted.
+/// EventBridge's error codes for events that it never accepts, because their content is invalid. An
+/// event with any other code may be accepted later: at a lower load, or once a permission is granted.
 const NEVER_ACCEPTED: [&str; 3] = ["InvalidArgument", "MalformedDetail", "RedactionFailure"];
 
 /// An event as the bus takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusEvent {
-    /// Its id in the log, which stays the same when it is put again.
+    /// The event's id in the log. A repeated event keeps its id.
     pub id: String,
-    /// Its type, such as `payment.processed`.
+    /// The event's type, such as `payment.processed`.
     pub kind: String,
-    /// The time at which it happened: an instant of RFC 3339.
+    /// The time of the event: an instant of RFC 3339.
     pub at: String,
     /// The event in the form of CloudEvents 1.0, as JSON.
     pub detail: String,
 }
 
-/// The reason why the bus did not accept an event, or does not exist.
+/// The reason why the bus did not accept an event.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
     /// The bus rejected this event.
@@ -43,16 +43,16 @@ pub enum BusError {
         event: String,
         /// EventBridge's code.
         code: String,
-        /// EventBridge's words.
+        /// EventBridge's error message.
         message: String,
     },
     /// The bus answered without a result for this event.
     #[error("the event bus says nothing of the event {0}")]
     Unmentioned(String),
-    /// There is no such bus. EventBridge accepts events for it all the same, and drops them.
+    /// The bus does not exist. EventBridge accepts events for a missing bus, and drops them.
     #[error("there is no event bus {0}; see docs/alarms.md, BusBehind")]
     Missing(String),
-    /// The call failed.
+    /// A call to EventBridge failed.
     #[error("the event bus rejected a call or did not answer it")]
     Call(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The log's event has no id, type or time.
@@ -63,7 +63,7 @@ pub enum BusError {
     TooLarge {
         /// The event's id.
         event: String,
-        /// Its size.
+        /// The event's size.
         bytes: usize,
     },
 }
@@ -71,14 +71,14 @@ pub enum BusError {
 /// An event bus.
 #[async_trait]
 pub trait EventBus: Debug + Send + Sync {
-    /// Its name, which is in the name of its consumer.
+    /// The name of the bus. The bus's consumer in the log is named after it.
     fn name(&self) -> &str;
 
-    /// Checks that the bus exists. [`put`](Self::put) does not show it: events for a missing bus
-    /// are accepted, and lost.
+    /// Checks that the bus exists. [`put`](Self::put) cannot show that a bus is missing: events for a
+    /// missing bus are accepted, and lost.
     ///
     /// # Errors
-    /// [`BusError::Missing`] if the bus does not exist, [`BusError::Call`] if that is unknown.
+    /// [`BusError::Missing`] if the bus does not exist, [`BusError::Call`] if the check failed.
     async fn check(&self) -> Result<(), BusError>;
 
     /// Puts at most [`MAX_BUS_EVENTS`] events. An event that the result does not name is on the
@@ -89,11 +89,11 @@ pub trait EventBus: Debug + Send + Sync {
 /// The outcome of a call.
 #[derive(Debug, Default)]
 pub struct Put {
-    /// The events that were not accepted, and may be later.
+    /// The events that were not accepted, but may be accepted later.
     pub left: Vec<BusEvent>,
-    /// The reason for the first of them.
+    /// The reason why the first event of `left` was not accepted.
     pub why: Option<BusError>,
-    /// The reasons why the other events are never accepted.
+    /// The reason for each event that is never accepted.
     pub never: Vec<BusError>,
 }
 
@@ -141,8 +141,12 @@ struct CloudEvent<'e> {
 }
 
 impl BusEvent {
-    /// The event of an entry of the log.
-    pub(crate) fn of(entry: &LogEntry) -> Result<Self, BusError> {
+    /// Builds the bus's event from an entry of the log.
+    ///
+    /// # Errors
+    /// [`BusError::Unreadable`] if the entry is not an event, [`BusError::TooLarge`] if no call can take
+    /// the event.
+    pub(crate) fn from_entry(entry: &LogEntry) -> Result<Self, BusError> {
         let data: &RawValue = serde_json::from_str(&entry.json).map_err(BusError::Unreadable)?;
         let Fields { id, r#type, at, payment_id } = serde_json::from_str(data.get()).map_err(BusError::Unreadable)?;
         let event = CloudEvent {
@@ -162,5 +166,24 @@ impl BusEvent {
             return Err(BusError::TooLarge { event: id, bytes });
         }
         Ok(Self { id, kind: r#type, at, detail })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_at_most_a_tenth_of_the_bytes_of_a_call() {
+        let event = |filling: usize| {
+            let data = "x".repeat(filling);
+            let json = format!(r#"{{"id":"7-1-1","type":"log.gap","at":"2026-11-20T09:00:00Z","data":"{data}"}}"#);
+            BusEvent::from_entry(&LogEntry { json, after: "7.1.1".parse().unwrap() })
+        };
+        // EventBridge counts the detail, its type, the source, and 14 bytes for the time.
+        let counted = event(0).unwrap().detail.len() + "log.gap".len() + "scheduled-payments".len() + 14;
+        let room = 26_214 - counted;
+        assert!(event(room).is_ok());
+        assert!(matches!(event(room + 1), Err(BusError::TooLarge { bytes: 26_215, .. })));
     }
 }

@@ -1,8 +1,8 @@
 //! The deliveries to one endpoint: take its lease, send the events after its place, move the place, end the lease.
 //!
-//! The place moves over events that were all accepted, or that the filter rejects. So a crash
-//! repeats events, and loses none. Only the holder of the lease sends, so the events of a payment
-//! are sent in order, and never at the same time by two runs.
+//! The place moves over events that the endpoint has accepted or its filter rejects. So after a
+//! crash, events are repeated, and none is lost. Only the holder of the lease sends, so two runs never
+//! send at the same time, and the events of a payment are sent in order.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ use crate::webhook::{Answer, REPLY_TIMEOUT, REQUEST_TIMEOUT, SendError, Sender};
 /// The longest time of a request with its answer.
 pub(crate) const LONGEST_REQUEST: Duration = REQUEST_TIMEOUT.saturating_add(REPLY_TIMEOUT);
 
-/// The length of a lease from its last commit, which renews it. It is more than the function's
-/// timeout and 5 s for clocks that differ, so each run ends before its leases, even if it is killed
-/// while it sends.
+/// The length of a lease. Each commit renews the lease. The length is more than the function's timeout
+/// and 5 s for clocks that differ. So a run ends before its leases do, even if the run is killed while
+/// it sends.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 
 /// The state that the deliveries to all endpoints share.
@@ -38,7 +38,7 @@ pub(crate) struct Run<'r> {
     pub(crate) sender: &'r Sender,
     pub(crate) master: &'r MasterSecret,
     pub(crate) clock: &'r Clock,
-    /// The clock of the receivers.
+    /// The clock that gives signatures their time.
     pub(crate) signed_by: &'r Clock,
     pub(crate) deadline: &'r Deadline,
 }
@@ -48,8 +48,8 @@ pub(crate) struct Run<'r> {
 pub(crate) struct Served {
     /// The outcome that the run returns.
     pub(crate) outcome: WebhookOutcome,
-    /// The duration of the longest request, including those before the run served the endpoint
-    /// again.
+    /// The duration of the longest round or test in this invocation, including earlier runs for the same
+    /// endpoint.
     pub(crate) longest: Duration,
 }
 
@@ -68,16 +68,16 @@ struct Written {
 }
 
 impl Served {
-    /// Notes the duration of a request.
+    /// Notes the duration of a round or a test.
     fn took(&mut self, time: TimeDelta) {
         self.longest = self.longest.max(time.to_std().unwrap_or_default());
     }
 }
 
 impl Run<'_> {
-    /// Delivers to an endpoint until it is at the log's end, fails, or the deadline comes. Returns
-    /// the state after that; `None` if another run has its lease. `lease` is the number that its
-    /// lease had before the endpoint was read.
+    /// Delivers to an endpoint until its place is at the log's end, a delivery fails, or the deadline
+    /// comes. Returns the endpoint's state after that; `None` if another run has the lease. `lease` is
+    /// the number that the endpoint's lease had before the endpoint was read.
     pub(crate) async fn serve(
         &self,
         endpoint: &WebhookEndpoint,
@@ -88,7 +88,7 @@ impl Run<'_> {
         let taken = self.store.take_webhook(&endpoint.id, now, now.saturating_add(LEASE)).await?;
         let Some(mut state) = taken else { return Ok(None) };
         if state.lease != lease.saturating_add(1) {
-            // The endpoint may have changed since it was read. The next run reads it again.
+            // The endpoint may have changed since this run read it. The next run reads the endpoint again.
             self.store.release_webhook(&endpoint.id, state.lease).await?;
             return Ok(Some(state));
         }
@@ -104,17 +104,17 @@ impl Run<'_> {
                 return Ok(Some(state));
             }
         }
-        // An operator moved the place, changed the endpoint or deleted it. All answers have
+        // An operator moved the place, changed the endpoint or deleted the endpoint. All answers have
         // arrived, so another run may send.
         self.store.release_webhook(&endpoint.id, state.lease).await?;
         Ok(Some(state))
     }
 
-    /// Performs one round. Returns the state after it, whose lease has ended if this was the last
-    /// round; `None` if the place was moved meanwhile.
+    /// Performs one round. Returns the state after the round, in which the lease has ended if this was
+    /// the last round; `None` if an operator changed the endpoint or its place during the round.
     ///
-    /// No round begins that would end after the deadline if it took as long as the longest one
-    /// before: the other endpoints would wait for it.
+    /// A round begins only if it ends before the deadline when it takes as long as the longest round so
+    /// far. A later end would hold up the other endpoints.
     async fn step(
         &self,
         endpoint: &WebhookEndpoint,
@@ -137,7 +137,7 @@ impl Run<'_> {
             return self.pass(endpoint, state, after, is_end).await;
         }
         if self.deadline.comes_within(served.longest) {
-            // The reads took too long.
+            // After the reads, too little time is left for a round.
             return self.end(endpoint, state).await;
         }
         let began = self.clock.instant();
@@ -149,7 +149,7 @@ impl Run<'_> {
         self.write(endpoint, state, &written, goes_on).await
     }
 
-    /// Sends the bodies of a round at the same time. Returns what to write.
+    /// Sends the bodies of a round at the same time. Returns the result, which is not written yet.
     async fn send_round(
         &self,
         endpoint: &WebhookEndpoint,
@@ -209,7 +209,7 @@ impl Run<'_> {
         Answers { accepted, failure }
     }
 
-    /// Moves over events that the filter rejects, or ends a lease at the log's end.
+    /// Moves the place over events that the filter rejects. At the log's end, also ends the lease.
     async fn pass(
         &self,
         endpoint: &WebhookEndpoint,
@@ -256,7 +256,7 @@ impl Run<'_> {
         }
     }
 
-    /// Sends a test, and notes its outcome.
+    /// Sends a test to the endpoint, and stores the test's outcome.
     async fn test(&self, endpoint: &WebhookEndpoint, mut state: WebhookState) -> Result<WebhookState, PublishError> {
         let now = self.clock.now();
         let id = format!("test-{}-{}", endpoint.id, now.as_chrono().timestamp());
@@ -304,7 +304,8 @@ impl Run<'_> {
     }
 }
 
-/// The kind of a failure, and the shortest wait after it; `None` if the message was accepted.
+/// The message, the kind of its failure, and the wait that the endpoint asks for; `None` if the message
+/// was accepted.
 fn failure(message: String, sent: Result<Answer, SendError>) -> Option<(String, DeliveryEnd, Option<Duration>)> {
     let end = |kind: &str, status| DeliveryEnd { kind: kind.to_owned(), status };
     match sent {
@@ -315,8 +316,8 @@ fn failure(message: String, sent: Result<Answer, SendError>) -> Option<(String, 
     }
 }
 
-/// The time that a run needs after its deadline for work in progress: a request, and the write
-/// after it.
+/// The time that a run needs after its deadline for work in progress: a request, and the write of its
+/// result.
 pub(crate) fn needed_at_the_end() -> TimeDelta {
     TimeDelta::from_std(LONGEST_REQUEST + CALL_TIMEOUT).unwrap_or_default()
 }

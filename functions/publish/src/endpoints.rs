@@ -1,4 +1,4 @@
-//! The deliveries to all endpoints, at the same time.
+//! Delivers events to all endpoints at the same time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::pin;
@@ -16,8 +16,8 @@ use crate::error::PublishError;
 use crate::function::Publish;
 use crate::outcome::WebhookOutcome;
 
-/// The interval at which a run looks for endpoints that have events to get by now, while it sends
-/// to others. The stream's next batch waits for this run.
+/// The interval at which a run that is still sending looks for endpoints with new events. The stream's
+/// next batch waits for the end of this run, so no other run would serve them soon.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The known endpoints, and the log.
@@ -25,22 +25,23 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 struct Known {
     /// The readable endpoints.
     endpoints: Vec<WebhookEndpoint>,
-    /// Their states in the log, by their ids.
+    /// The states of the readable endpoints in the log, by endpoint id.
     states: HashMap<String, WebhookState>,
-    /// Endpoints without a place in the log: a restore lost it, or they were created a moment ago.
+    /// Endpoints without a place in the log: a restore lost the place, or the endpoint was created a moment
+    /// ago.
     without_place: Vec<EndpointId>,
     /// Endpoints that cannot be read, with the reason, or that have a place in the log but do not
     /// exist.
     unreadable: BTreeMap<String, Option<StoreError>>,
     /// The ids of unreadable endpoints that the run has logged.
     logged: BTreeSet<String>,
-    /// The end of the log. It was read after the places.
+    /// The head of the log, which was read after the places of the endpoints.
     head: Option<LogHead>,
 }
 
 impl Known {
     /// Separates the unreadable endpoints, so that the others are served.
-    fn of(
+    fn new(
         endpoints: BTreeMap<String, Result<WebhookEndpoint, StoreError>>,
         mut states: HashMap<String, Result<WebhookState, StoreError>>,
     ) -> Self {
@@ -79,9 +80,9 @@ impl Known {
         }
     }
 
-    /// Takes over the result of a later look, except for the states that this run wrote while it
-    /// looked. Returns the endpoints that have events to get at `now`, without those that this run
-    /// wrote: they may have been changed before they were read.
+    /// Takes over the result of a later read, except for states that this run has written since the read
+    /// began. Returns the endpoints that have events to get at `now`, without the endpoints whose states
+    /// this run has written: their settings may have changed in between.
     fn renew(&mut self, found: Self, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
         let mut due = found.due(now);
         let before = std::mem::replace(self, found);
@@ -101,7 +102,7 @@ impl Known {
         due
     }
 
-    /// Whether there are no endpoints.
+    /// Whether no endpoints exist.
     fn is_empty(&self) -> bool {
         self.endpoints.is_empty() && self.without_place.is_empty() && self.unreadable.is_empty()
     }
@@ -124,11 +125,12 @@ impl Known {
 }
 
 impl Publish {
-    /// Delivers to all endpoints at the same time. Afterwards `outcome` has their state, even if
-    /// this fails; `None` if there are no endpoints.
+    /// Delivers to all endpoints at the same time. Afterwards, `outcome` has the state of the endpoints,
+    /// even if a delivery failed; `None` if no endpoints exist.
     ///
     /// # Errors
-    /// The first one, after the others were served all the same.
+    /// A [`PublishError`] if the endpoints cannot be read, or the first error of an endpoint. The other
+    /// endpoints are served before an endpoint's error is returned.
     pub(crate) async fn deliver(
         &self,
         deadline: &Deadline,
@@ -142,7 +144,8 @@ impl Publish {
         known.log_unreadable();
         let begun = self.begin_again(&known).await;
         let served = self.serve_due(&mut known, deadline, outcome).await;
-        // Other writers append meanwhile, and endpoints get those events, too.
+        // Endpoints also get events that were appended during this run. Then their places are beyond the
+        // head as it was read, and the head must be read again.
         let is_ahead = |head: &LogHead| known.states.values().any(|state| state.position > head.end());
         if known.head.as_ref().is_some_and(is_ahead) {
             known.head = self.store.log_head().await.unwrap_or(known.head);
@@ -154,20 +157,19 @@ impl Publish {
 
     /// Reads the endpoints and the log's head.
     async fn known(&self) -> Result<Known, PublishError> {
-        // The places are read before the head: another run may move a place beyond a head that was
-        // read before it. They are also read before the endpoints: if an endpoint is changed in
-        // between, its lease differs from the one read here, so nothing is sent under the old
-        // settings.
+        // The places are read before the head: otherwise another run could move a place beyond the head
+        // that this run has read. The places are also read before the endpoints. If an endpoint is
+        // changed in between, its lease gets another number than the lease read here. So nothing is sent
+        // under the old settings.
         let states = self.store.webhook_states().await?;
         let endpoints = self.store.webhook_endpoints().await?;
         if endpoints.is_empty() && states.is_empty() {
             return Ok(Known::default());
         }
-        Ok(Known { head: self.store.log_head().await?, ..Known::of(endpoints, states) })
+        Ok(Known { head: self.store.log_head().await?, ..Known::new(endpoints, states) })
     }
 
-    /// Gives a place in the log to endpoints without one. The next run serves them: this run read
-    /// them before they had the place.
+    /// Gives a place in the log to endpoints without a place. The next run serves these endpoints.
     async fn begin_again(&self, known: &Known) -> Result<(), PublishError> {
         for id in &known.without_place {
             let state = self.store.begin_webhook(id, known.head.as_ref(), self.clock.now()).await?;
@@ -176,8 +178,8 @@ impl Publish {
         Ok(())
     }
 
-    /// Delivers to all endpoints that have events to get, including those that get events only
-    /// while others are sent to.
+    /// Delivers to all endpoints that have events to get. This includes endpoints that get new events
+    /// while the run still sends to other endpoints.
     async fn serve_due(
         &self,
         known: &mut Known,
@@ -206,11 +208,12 @@ impl Publish {
             tokio::time::sleep(LOOK_AGAIN).await;
             self.known().await
         };
-        // The longest round of each endpoint that is not served now.
+        // The longest round of each endpoint that was served and is not being served now.
         let mut longest = HashMap::new();
-        let (mut serving, mut served, mut failure) = (FuturesUnordered::new(), BTreeSet::new(), None);
-        // The endpoints are read beside the deliveries: DynamoDB may be slow, and receivers do not
-        // wait for it.
+        let mut serving = FuturesUnordered::new();
+        let mut served = BTreeSet::new();
+        let mut failure = None;
+        // The endpoints are read while deliveries run, so that a slow DynamoDB does not delay them.
         let mut looking = pin!(look());
         loop {
             for (endpoint, lease) in due.drain(..) {
@@ -232,15 +235,14 @@ impl Publish {
                         match state {
                             Ok(Some(state)) => drop(known.states.insert(id, state)),
                             Ok(None) => {}
-                            // The others were served all the same.
+                            // The first error is returned after the other endpoints are served.
                             Err(error) => failure = failure.or(Some(error)),
                         }
                     }
                 },
                 found = &mut looking, if !run.deadline.has_come() => {
                     looking.set(look());
-                    // If they cannot be read now, or only after the deadline, the next run reads
-                    // them.
+                    // If the read failed, or ended after the deadline, the next run reads the endpoints.
                     if let Ok(found) = found && !run.deadline.has_come() {
                         due = known.renew(found, self.clock.now());
                     }

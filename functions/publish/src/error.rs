@@ -4,7 +4,7 @@ use payments_boot::WebhookMasterError;
 use payments_files::ObjectError;
 use payments_store::{LogHead, LogPosition, StoreError};
 
-/// A failed invocation. Its writes stay, and the next invocation continues.
+/// The reason why an invocation failed. The invocation's writes stay, and the next invocation continues.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// DynamoDB rejected a call, or the log cannot be read any further.
@@ -16,7 +16,7 @@ pub enum PublishError {
     /// A file of the journal was changed.
     #[error("the journal's file {0} was changed; see docs/alarms.md, JournalBehind")]
     Altered(String, #[source] ObjectError),
-    /// A file of this name has other events than the log.
+    /// The journal has a file of this name whose events differ from the log's.
     #[error(
         "the journal's file {0} has other events than the log: the log was restored without a new epoch; \
          see docs/restore.md, A new epoch of the log"
@@ -32,7 +32,7 @@ pub enum PublishError {
         end: String,
         /// The reader.
         reader: String,
-        /// Its place.
+        /// The reader's place.
         at: String,
     },
     /// The secret that signs webhooks is not known.

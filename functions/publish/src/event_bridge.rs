@@ -1,4 +1,4 @@
-//! Amazon EventBridge.
+//! Amazon EventBridge as an event bus.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ impl EventBus for EventBridge {
             Ok(answer) => answer,
             Err(error) => return Put { left: events, why: Some(BusError::Call(error.into())), never: Vec::new() },
         };
-        // A call succeeds even if some of its events were not accepted: each has a result, at its
-        // own place.
+        // A call succeeds even if some of its events were not accepted. The answer has a result for each
+        // event, in the order of the events.
         if answer.failed_entry_count() == 0 && answer.entries().len() == events.len() {
             return Put::default();
         }

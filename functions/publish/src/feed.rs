@@ -1,12 +1,15 @@
-//! From the log to the event bus: each event is put at least once, without an order.
+//! Puts each event of the log on the event bus, at least once and in no order.
 //!
-//! The place moves over events that the bus has accepted, or never accepts. Two runs at once put
-//! the same events, until one of them finds that the other has moved the place, and ends: at most
-//! 160 events are put twice. So there is no lease: receivers recognise an event by its id, as they
-//! do for webhooks.
+//! The bus's place in the log moves over events that the bus has accepted. Two kinds of events never
+//! reach the bus, and are logged as errors: events that the bus can never accept, and events that
+//! expired from the log before they were put. The first run for a bus starts at the log's end.
 //!
-//! A bus that rejects events, or does not exist, fails no invocation: journal and webhooks still
-//! work. The metrics show it.
+//! There is no lease. If two runs overlap, both put the same events, until one run finds that the
+//! other has moved the place, and ends. At most 160 events are put twice in this way. Receivers
+//! recognise a repeated event by its id, as they do for webhooks.
+//!
+//! If the bus rejects events or does not exist, the invocation still succeeds, because the journal
+//! and the webhooks do not depend on the bus. The metrics show the failure.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -23,51 +26,56 @@ use crate::function::Publish;
 use crate::outcome::BusOutcome;
 use crate::run::beyond;
 
-/// The prefix of buses among the names of the log's consumers. Each bus has its own place, so
-/// another bus begins at the log's end.
+/// The prefix of a bus's name among the log's consumers. Each bus has its own place, so a bus that
+/// replaces another one begins at the log's end.
 const BUS: &str = "bus#";
 
-/// The most calls at once.
+/// The most calls to the bus at once.
 const CALLS: usize = 16;
 
-/// The events that are put before the place moves: one call after another would wait for each
-/// answer.
+/// Number of events that are put before the place moves: as many as fit into [`CALLS`] calls. If the
+/// place moved after each call, no two calls could run at once.
 const STRETCH: usize = CALLS * MAX_BUS_EVENTS;
 
-/// The waits before rejected events are put again: they are put three times at most.
+/// The waits before events that the bus did not accept are put again. With two waits, a run puts an
+/// event at most three times.
 const WAITS: Waits = Waits { first: Duration::from_millis(200), doublings: 1, most: 2 };
 
-/// The segments that a call to DynamoDB asks for: at most 4 MB of events.
+/// The most segments that one read of the log asks DynamoDB for: at most 4 MB of events.
 const SEGMENTS: u8 = 12;
 
-/// A run along the log.
+/// A run that puts events on a bus.
 struct Feed<'f> {
     publish: &'f Publish,
     bus: &'f dyn EventBus,
     consumer: String,
     head: LogHead,
     at: LogPosition,
-    /// The events that are put before the place moves. The first events of a run fit in one call,
-    /// so a bus that rejects one event in each run gets at most nine others again.
+    /// Number of events that are put before the place moves: at first one call's ten events, and then
+    /// [`STRETCH`]. If the bus rejects the same event in every run, each run repeats only the other
+    /// nine events of its first call.
     stretch: usize,
     deadline: &'f Deadline,
     outcome: &'f mut BusOutcome,
 }
 
 impl Publish {
-    /// Puts the events that the log had at the beginning and the bus lacks, until the deadline. The
-    /// first run only notes the end of the log: events from before the bus was chosen are not put.
+    /// Puts the events that the bus lacks, up to the log's end when the run begins, or until the
+    /// deadline. The first run for a bus puts nothing, and stores the log's end as the bus's place:
+    /// events that are older than the configuration of the bus are not put.
     pub(crate) async fn feed(&self, deadline: &Deadline, outcome: &mut Option<BusOutcome>) -> Result<(), PublishError> {
         let Some(bus) = self.bus.as_deref() else { return Ok(()) };
         let outcome = outcome.insert(BusOutcome::default());
         let consumer = format!("{BUS}{}", bus.name());
-        // The place is read first: another run may move it beyond a head that was read before.
+        // The place is read before the log's head. In the other order, another run could move the place
+        // beyond the head that this run has read.
         let stored = self.store.log_consumer(&consumer).await?;
         let head = self.store.log_head().await?;
         let (head, at) = match (head, stored) {
             (Some(head), Some(at)) => (head, at),
             (None, Some(_)) => return Ok(()),
-            // The log has not begun: all its events come after the bus was chosen.
+            // The bus has no place yet. If the log has no head either, all of the log's events are still to
+            // come, and the bus gets them from the beginning.
             (head, None) => {
                 let now = self.clock.now();
                 let begin = head.map_or(LogPosition::BEGINNING, |head| head.start_of_news(now));
@@ -99,9 +107,13 @@ impl Feed<'_> {
         Ok(())
     }
 
-    /// Reads the events that follow the place, and the place after them.
+    /// Reads events from the place on. Returns the events, and the place after the last of them. If the
+    /// log no longer has these events, returns no events, and the place where the log continues.
     async fn follow(&mut self) -> Result<(Vec<LogEntry>, LogPosition), PublishError> {
-        let (store, head, at, now) = (&self.publish.store, &self.head, self.at, self.publish.clock.now());
+        let store = &self.publish.store;
+        let head = &self.head;
+        let at = self.at;
+        let now = self.publish.clock.now();
         let (next, missed) = match store.log_page(head, at, usize::MAX, SEGMENTS, now).await? {
             LogRead::Page(page) => return Ok((page.entries, page.after)),
             LogRead::Expired(oldest) => (oldest, true),
@@ -114,9 +126,12 @@ impl Feed<'_> {
         Ok((Vec::new(), next))
     }
 
-    /// Puts the events of a page, and moves the place over them. Returns false if the run ends: the
-    /// deadline has come, or another run has moved the place. The inner error is the reason why the
-    /// bus gets no more events.
+    /// Puts the events of a page, and moves the place over them. Returns `Ok(Ok(true))` if the bus is
+    /// done with all events of the page, and `Ok(Ok(false))` if the deadline has come or another run
+    /// has moved the place. `Ok(Err(_))` is the reason why this run puts no more events.
+    ///
+    /// # Errors
+    /// A [`PublishError`] if the place cannot be moved.
     async fn put_page(&mut self, entries: &[LogEntry]) -> Result<Result<bool, BusError>, PublishError> {
         if !entries.is_empty()
             && let Err(why) = self.bus.check().await
@@ -144,13 +159,14 @@ impl Feed<'_> {
         Ok(Ok(true))
     }
 
-    /// Puts events until the bus has accepted or finally rejected each. Returns the number of
-    /// events before the first one that is still open, and the reason why it is.
+    /// Puts events until the bus has accepted or finally rejected each of them, all waits are used, or
+    /// the deadline comes. Returns the number of events before the first undecided one, and the bus's
+    /// last error for it. If all are decided, returns the number of all events, and no error.
     async fn put_all(&mut self, entries: &[LogEntry]) -> (usize, Option<BusError>) {
         let mut left = Vec::new();
         let mut ids = Vec::new();
         for entry in entries {
-            match BusEvent::of(entry) {
+            match BusEvent::from_entry(entry) {
                 Ok(event) => {
                     ids.push(Some(event.id.clone()));
                     left.push(event);
@@ -174,8 +190,8 @@ impl Feed<'_> {
         (entries.len(), None)
     }
 
-    /// Puts events once. Events that the bus may accept later stay in `left`. Returns the reason
-    /// for the first of them.
+    /// Puts the events in `left` once. Afterwards, `left` has the events that the bus may accept later.
+    /// Returns the reason why the bus did not accept the first of these events.
     async fn put_once(&mut self, left: &mut Vec<BusEvent>) -> Option<BusError> {
         let (count, bus) = (left.len(), self.bus);
         let calls: Vec<Vec<BusEvent>> = left.chunks(MAX_BUS_EVENTS).map(<[BusEvent]>::to_vec).collect();
@@ -195,15 +211,16 @@ impl Feed<'_> {
         why
     }
 
-    /// Notes an event that the bus never gets: it is malformed or too large, and would block all
-    /// others.
-    fn pass_over(&mut self, why: &BusError, before: Option<LogPosition>) {
-        let before = before.map(|before| before.to_string());
-        tracing::error!(causes = ?causes(why), before, "the event bus never gets an event of the log");
+    /// Logs and counts an event that the bus never gets, because the event is malformed or too large.
+    /// Such an event would block all later events. `after` is the place after the event, if known.
+    fn pass_over(&mut self, why: &BusError, after: Option<LogPosition>) {
+        let after = after.map(|after| after.to_string());
+        tracing::error!(causes = ?causes(why), after, "the event bus never gets an event of the log");
         self.outcome.bus_missed += 1;
     }
 
-    /// Moves the place. Returns false if another run has moved it, and continues there.
+    /// Moves the place. Returns false if another run has moved the place: then this run ends, and the
+    /// other run continues.
     async fn move_to(&mut self, to: LogPosition) -> Result<bool, PublishError> {
         if self.at == to {
             return Ok(true);
@@ -217,7 +234,7 @@ impl Feed<'_> {
     }
 }
 
-/// The name of the bus in messages.
+/// The name of the bus in errors and log lines.
 fn reader(bus: &dyn EventBus) -> String {
     format!("the event bus {}", bus.name())
 }

@@ -1,4 +1,4 @@
-//! The function: journal, endpoints and event bus are served side by side.
+//! The function: serves the journal, the webhook endpoints and the event bus at the same time.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl TryFrom<Value> for Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Write the events that the journal lacks, and deliver those that endpoints lack.
+    /// Write the events that the journal lacks, and deliver the events that the endpoints and the bus lack.
     Publish,
 }
 
@@ -61,33 +61,35 @@ impl Publish {
         Self { store, files, webhooks, bus: None, clock, metrics }
     }
 
-    /// The same function, which also puts events on a bus, if there is one.
+    /// Returns the same function with an event bus, if one is given.
     #[must_use]
     pub fn with_bus(self, bus: Option<Arc<dyn EventBus>>) -> Self {
         Self { bus, ..self }
     }
 
-    /// Writes the events that the journal lacks, and delivers those that endpoints lack, until
-    /// shortly before Lambda's deadline.
+    /// Delivers the events that the endpoints and the bus lack, and on the schedule also writes the events
+    /// that the journal lacks, until shortly before Lambda's deadline.
     ///
     /// # Errors
-    /// [`PublishError`](crate::error::PublishError). Completed work stays.
+    /// A [`PublishError`](crate::error::PublishError) of the journal, the endpoints or the bus. Completed
+    /// work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<PublishOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let mut outcome = PublishOutcome::default();
         let journal = async {
             match event.payload {
                 Request::Tick => self.run(&deadline.earlier(payments_files::CALL), &mut outcome).await,
-                // A file of the journal for each segment would be a million files a month.
+                // The stream writes no journal: a file for each segment would make a million files a month.
                 Request::Woken => Ok(()),
             }
         };
-        // Boxed: the chain of calls is deeper than the compiler follows in one type.
+        // The futures are boxed, because the compiler cannot resolve the type of such a long chain of calls.
         let (mut delivered, mut fed) = (None, None);
         let webhooks = Box::pin(self.deliver(&deadline, &mut delivered));
         let bus = Box::pin(self.feed(&deadline, &mut fed));
         let (journal, webhooks, bus) = tokio::join!(Box::pin(journal), webhooks, bus);
-        // A failed part does not know how far behind it is, and its alarm must see that.
+        // A part that failed does not know how far behind it is. It counts as behind, so that its alarm
+        // goes off.
         if journal.is_err() {
             outcome.journal_segments_behind = outcome.journal_segments_behind.max(1);
         }
@@ -103,7 +105,7 @@ impl Publish {
                 tracing::error!(causes = ?causes(error), what, "not all events up to the log's end are delivered");
             }
         }
-        // Also when the run failed.
+        // The metrics are emitted even if the run failed.
         self.emit(event.payload, &outcome);
         let failure = journal.err().or(webhooks.err()).or(bus.err());
         match failure {
@@ -119,7 +121,7 @@ impl Publish {
         let at = self.clock.instant();
         match request {
             Request::Tick => self.metrics.emit(at, outcome),
-            // The invocation did not look at the journal.
+            // The invocation did not serve the journal, so it emits no metrics about the journal.
             Request::Woken => {
                 outcome.webhooks.iter().for_each(|delivered| self.metrics.emit(at, delivered));
                 outcome.bus.iter().for_each(|fed| self.metrics.emit(at, fed));

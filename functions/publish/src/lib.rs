@@ -1,25 +1,25 @@
-//! `publish`: brings the events of the log to the journal, which is files, to webhook endpoints and to an event bus.
+//! `publish`: brings the log's events to the files of the journal, to webhook endpoints and to an event bus.
 //!
-//! The files are kept when the log no longer has the events, or is lost. A file is named after the
-//! place of its first event, and is written only if no file has that name. It says where the next
-//! one begins. So from any file on there is one chain of files without overlap, no matter which
-//! runs write them and how often: a run that finds a file continues where that file ends.
+//! The journal's files stay when the log's events expire or the log is lost. A file is named after the
+//! place of its first event, and is written only if no file has that name. Each file says where the
+//! next file begins, and a run that finds a file continues where that file ends. So the files form
+//! one chain without overlap, no matter which runs write them and how often.
 //!
-//! A schedule invokes the function each minute, and so does each new segment, which alone brings
-//! events to the endpoints and the bus within seconds. Journal, endpoints and bus do not wait for
-//! each other.
+//! A schedule invokes the function each minute. The stream of the log's table also invokes it for new
+//! segments, so endpoints and the bus get events within seconds. The journal, the endpoints and the
+//! bus do not wait for each other.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `run` | from the log to the files |
 //! | `endpoints` | from the log to all endpoints |
-//! | `deliver` | from the log to one of them |
+//! | `deliver` | from the log to one endpoint |
 //! | `round` | the events that are sent at once, and their bodies |
 //! | `backoff` | the retries of an endpoint |
 //! | `feed` | from the log to the event bus |
 //! | `bus` | the event bus |
 //! | `event_bridge` | Amazon EventBridge |
-//! | `webhooks` | the sender of webhooks and its secrets |
+//! | `webhooks` | the sender of webhooks, with the master secret and the clock for its signatures |
 //! | [`webhook`] | the sending of webhooks |
 
 mod backoff;

@@ -15,8 +15,8 @@ pub struct PublishOutcome {
     pub journaled_events: u64,
     /// Files that were written.
     pub journal_files: u64,
-    /// Segments that the log had when the run began and the journal lacks; at least 1 if the run
-    /// failed.
+    /// Segments that the log had when the run began, and that the journal still lacks; at least 1 if the
+    /// run failed.
     pub journal_segments_behind: u64,
     /// The number of times that the log no longer had events that the journal lacks.
     pub journal_missed: u64,
@@ -37,14 +37,14 @@ pub struct PublishOutcome {
 pub struct BusOutcome {
     /// Events that the bus accepted.
     pub bus_events: u64,
-    /// The number of times that the bus did not accept an event. The event is put again, unless it
-    /// is never accepted.
+    /// The number of times that the bus did not accept an event. Such an event is put again, unless the bus
+    /// can never accept it.
     pub bus_rejections: u64,
     /// Events that the bus never accepts, and the number of times that the log no longer had events
     /// that the bus lacks.
     pub bus_missed: u64,
-    /// Segments that the log had when the run began and the bus lacks; at least 1 if the bus
-    /// rejects them, or the run failed.
+    /// Segments that the log had when the run began, and that the bus still lacks; at least 1 if the bus
+    /// does not accept events, or the run failed.
     pub bus_segments_behind: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct WebhookOutcome {
     pub failed_deliveries: u64,
     /// The number of times that the log no longer had events that an endpoint lacks.
     pub webhooks_missed: u64,
-    /// The most segments that an endpoint lacks at the end; at least 1 if one cannot be read, or the run failed.
+    /// The most segments that an endpoint lacks at the end; at least 1 if an endpoint cannot be read, or the run failed.
     pub webhook_segments_behind: u64,
     /// Endpoints that get no more events because they are gone or failed too long.
     pub webhooks_disabled: u64,
@@ -91,8 +91,8 @@ impl WebhookOutcome {
         self.webhook_segments_behind = self.webhook_segments_behind.max(1);
     }
 
-    /// Adds the states of the endpoints at the end, and the number of unreadable ones. The latter
-    /// count as behind, since their places are unknown.
+    /// Adds the states of the endpoints at the end of the run, and the number of unreadable endpoints.
+    /// Unreadable endpoints count as behind, because their places are unknown.
     pub(crate) fn judge<'s>(
         &mut self,
         head: Option<&LogHead>,

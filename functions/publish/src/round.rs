@@ -12,20 +12,21 @@ use sha2::{Digest as _, Sha256};
 /// The most bodies in flight to one endpoint.
 pub const MAX_BODIES: usize = 8;
 
-/// The most bytes of the events of a body. Receivers commonly take a megabyte, some 256 KB.
+/// The most bytes of the events of a body. Most receivers take a megabyte, and some take only 256 KB.
 pub const MAX_BODY_BYTES: usize = 250 * 1024;
 
 /// The most events of a round: eight bodies of about 45 KB.
 pub const MAX_EVENTS: u16 = 1_000;
 
-/// A body gets this many events before another one is begun.
+/// Number of events that a body gets before another body is begun.
 const EVENTS_PER_BODY: usize = 16;
 
-/// The segments that a call to DynamoDB asks for: one has up to a thousand events, or one.
+/// The most segments that one read of the log asks DynamoDB for. A segment has from one to a thousand
+/// events.
 const SEGMENTS: u8 = 12;
 
-/// The most calls of a round. Events that pass no filter are read and not sent, and the place moves
-/// between calls.
+/// The most reads of the log in one round. If the filter rejects all events, the place still moves after
+/// this many reads.
 const MAX_CALLS: usize = 4;
 
 /// An event of a round.
@@ -63,9 +64,9 @@ pub(crate) struct Round {
 /// The events after a place.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Events or none, up to a place, and whether the log ends there.
+    /// The round, which may have no events, the place after it, and whether the log ends there.
     Round(Round, LogPosition, bool),
-    /// The events there have expired. The log begins here.
+    /// The events at the place have expired. The log begins at the given place.
     Expired(LogPosition),
     /// The log does not have the place.
     Beyond,
@@ -119,10 +120,10 @@ impl Round {
         Ok(Next::Round(round, at, false))
     }
 
-    /// Takes an event, or passes over one that the filter rejects. Returns whether the event had
-    /// room.
+    /// Takes an event if the round has room for it, or passes over an event that the filter rejects. Returns
+    /// false if the round has no room.
     fn take(&mut self, entry: LogEntry, before: LogPosition, filter: &EventFilter, at_once: usize) -> bool {
-        // An unreadable event is sent as it is: its receiver may know it.
+        // An unreadable event is sent as it is: the receiver may be able to read it.
         let fields = serde_json::from_str::<EventFields>(&entry.json).ok();
         if fields.as_ref().is_some_and(|fields| !filter.passes(fields)) {
             return true;
@@ -148,7 +149,8 @@ impl Round {
         true
     }
 
-    /// The body for a payment that has none: the shortest, or a new one if all are full enough.
+    /// The number of the body for a payment that has no body yet: the body with the fewest events, or a new
+    /// body if all bodies have enough events.
     fn body_with_room(&self) -> usize {
         let shortest = (0..self.drafts.len()).min_by_key(|&body| self.drafts[body].events.len());
         match shortest {
@@ -157,7 +159,7 @@ impl Round {
         }
     }
 
-    /// The number of its events.
+    /// The number of events in the round.
     pub(crate) fn events(&self) -> usize {
         self.picked.len()
     }
@@ -172,8 +174,8 @@ impl Round {
         drafts.map(body).collect()
     }
 
-    /// The part of the events that was accepted, given whether each body was; `None` if all were
-    /// accepted.
+    /// The accepted part of the round's events, given whether each body was accepted; `None` if all events
+    /// were accepted.
     pub(crate) fn accepted(&self, bodies: &[bool]) -> Option<Accepted> {
         let is_accepted = |picked: &&Picked| bodies.get(picked.body).copied().unwrap_or(false);
         let events = self.picked.iter().take_while(is_accepted).count();

@@ -1,4 +1,4 @@
-//! A run: from the end of the journal to the end that the log had when the run began.
+//! Writes the journal, from the journal's end to the end that the log has when the run begins.
 
 use object_store::{Error, ObjectStoreExt as _, PutMode};
 use payments_boot::Deadline;
@@ -13,14 +13,15 @@ use crate::outcome::PublishOutcome;
 /// The name of the journal among the log's consumers.
 const JOURNAL: &str = "journal";
 
-/// The segments that each call to DynamoDB asks for: at most 4 MB of events.
+/// The most segments that one read of the log asks DynamoDB for: at most 4 MB of events.
 const SEGMENTS: u8 = 12;
 
 impl Publish {
-    /// Writes files until the journal has all events that the log had at the beginning, or until
-    /// the deadline.
+    /// Writes files until the journal has all events that the log had when the run began, or until the
+    /// deadline.
     pub(crate) async fn run(&self, deadline: &Deadline, outcome: &mut PublishOutcome) -> Result<(), PublishError> {
-        // The place is read first: another run may move it beyond a head that was read before.
+        // The place is read before the log's head. In the other order, another run could move the place
+        // beyond the head that this run has read.
         let stored = self.store.log_consumer(JOURNAL).await?;
         let Some(head) = self.store.log_head().await? else { return Ok(()) };
         let mut at = stored.unwrap_or_else(|| head.start(self.clock.now()));
@@ -31,7 +32,7 @@ impl Publish {
         if at > head.end() {
             return Err(PublishError::shorter(&head, "the journal", at));
         }
-        // A file that another run wrote can end beyond the log's end at the beginning.
+        // `<`: a file that another run wrote can end beyond the end that the log had when this run began.
         while at < head.end() && !deadline.has_come() {
             let next = match self.gather(&head, at).await? {
                 Gathered::Object(object) => self.write(object, outcome).await?,
@@ -43,7 +44,7 @@ impl Publish {
                 }
             };
             if !self.store.move_log_consumer(JOURNAL, Some(at), next).await? {
-                // Another run continues there.
+                // Another run has moved the journal's place, and continues.
                 return Ok(());
             }
             at = next;
@@ -66,7 +67,8 @@ impl Publish {
                 Ok(LogRead::Beyond(_)) => {
                     return Ok(match beyond(head, "the journal", first, self.clock.now())? {
                         (next, true) => Gathered::Missed(next),
-                        // The journal stays as it is, and continues with the events after the loss.
+                        // The journal keeps the events that the log lost, and continues with the events after
+                        // the loss.
                         (next, false) => Gathered::Next(next),
                     });
                 }
@@ -75,7 +77,7 @@ impl Publish {
             bytes += page.entries.iter().map(|entry| entry.json.len()).sum::<usize>();
             object.events.extend(page.entries.into_iter().map(|entry| entry.json));
             if page.after.epoch != first.epoch {
-                // The file ends with its epoch.
+                // The epoch ends here, and so does the file.
                 if object.events.is_empty() {
                     return Ok(Gathered::Next(page.after));
                 }
@@ -114,14 +116,14 @@ impl Publish {
 enum Gathered {
     /// Events.
     Object(JournalObject),
-    /// Nothing: the epoch has ended there, and the next one begins.
+    /// No events: the epoch of the place has ended. The next epoch begins at the given place.
     Next(LogPosition),
-    /// Events that no longer exist; the log begins here.
+    /// The log no longer has the events. The log begins at the given place.
     Missed(LogPosition),
 }
 
-/// Returns the next place of a reader whose place the log does not have, and whether the reader
-/// misses events. The log continues beyond the place, or is another one.
+/// Returns the next place of a reader whose place the log does not have, and whether the reader misses
+/// events. A restore either ended the place's epoch before the place, or began another log.
 ///
 /// # Errors
 /// [`PublishError::LogShorter`] if the place is in the current epoch, or in a later one: the log's
@@ -136,9 +138,9 @@ pub(crate) fn beyond(
         return Err(PublishError::shorter(head, reader, at));
     }
     Ok(match head.end_of(at.epoch) {
-        // The log was torn, and a restore ended its epoch before the reader's place.
+        // A restore ended the epoch before the reader's place.
         Some(_) => (LogPosition { epoch: head.epoch_after(at.epoch), number: 1, offset: 0 }, false),
-        // The log was lost, and another one begun.
+        // The log was lost, and another log has begun.
         None => (head.start(now), true),
     })
 }

@@ -64,8 +64,8 @@ impl QueryAccount {
             return self.list_key(&account, &key, plan::with_data(&query)?).await;
         }
         let today = self.config.business_days.zone().date_of(self.clock.now());
-        let deadline = Deadline::of_http(&self.clock);
-        let plan = Plan::of(account, &query, today)?;
+        let deadline = Deadline::for_http(&self.clock);
+        let plan = Plan::parse(account, &query, today)?;
         let read = self.filtered(&plan, today, &deadline).await?;
         let page = page::render(&self.store, &plan, read, &deadline).await?;
         if !page.unreadable.is_empty() {
@@ -114,7 +114,7 @@ impl QueryAccount {
     async fn get(&self, account: &AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
         let (first, head) = self.found(account, payment_id).await?;
         let details = self.store.details_in_force(&head, first).await?;
-        PaymentView::of(&head).with_dates(&details).with_data(details.instruction.data.as_ref())
+        PaymentView::new(&head).with_dates(&details).with_data(details.instruction.data.as_ref())
     }
 
     /// Returns a payment's first details, which give its head's key, and its head. Without a head, the payment was never
@@ -132,11 +132,11 @@ impl QueryAccount {
         let (account, payment) = (request.account()?, request.payment()?);
         let with_data = plan::with_data(&request.query(plan::VERSIONS_PARAMETERS)?)?;
         let (first, head) = self.found(&account, payment).await?;
-        let deadline = Deadline::of_http(&self.clock);
+        let deadline = Deadline::for_http(&self.clock);
         let chain = self.store.details_chain(&head, || !deadline.has_come()).await?;
         let mut chain = chain.ok_or_else(Problem::repeat)?;
         chain.push(first);
         chain.reverse();
-        Answer::json(200, &VersionsView::of(&chain, with_data)?)
+        Answer::json(200, &VersionsView::new(&chain, with_data)?)
     }
 }

@@ -47,7 +47,7 @@ struct Page {
 impl Page {
     /// Adds a payment, unless the page is full.
     fn push(&mut self, head: &Head, data: Option<&JsonText>) -> Result<bool, Problem> {
-        let view = PaymentView::of(head).with_data(data)?;
+        let view = PaymentView::new(head).with_data(data)?;
         let json = serde_json::value::to_raw_value(&view).map_err(Problem::internal)?;
         let bytes = self.bytes + escaped_bytes(json.get()) + ",".len();
         // The first payment always fits: a payment is far smaller than a page.

@@ -80,7 +80,7 @@ pub(crate) fn key(query: &Query<'_>) -> Result<Option<IdempotencyKey>, Problem> 
 impl Plan {
     /// Plans the list that `query` describes. A cursor continues with the range, filter and order it was made for, even
     /// after midnight; parameters next to it must agree with it.
-    pub(crate) fn of(account: AccountId, query: &Query<'_>, today: BusinessDate) -> Result<Self, Problem> {
+    pub(crate) fn parse(account: AccountId, query: &Query<'_>, today: BusinessDate) -> Result<Self, Problem> {
         let (from, to) = (query.get::<BusinessDate>("from")?, query.get::<BusinessDate>("to")?);
         let statuses = query.list::<Statuses>("status")?;
         let payee = query.get::<AccountId>("payeeAccountId")?;
@@ -158,7 +158,9 @@ impl Plan {
     /// The cursor of the page after the payment at `after`.
     pub(crate) fn cursor(&self, after: Place) -> String {
         let Self { account, from, to, filter, order, .. } = self;
-        let (account, from, to) = (account.clone(), *from, *to);
+        let account = account.clone();
+        let from = *from;
+        let to = *to;
         let AccountFilter { statuses, payee, reference } = filter.clone();
         let is_descending = *order == ListOrder::Descending;
         AccountCursor { account, from, to, statuses, payee, reference, is_descending, after }.encode()

@@ -26,7 +26,7 @@ impl Alone {
     }
 
     async fn get(&self, path: &str) -> Result<(u16, Value)> {
-        let reply = Reply::of(self.query.handle(self.given.http_event(&Request::get(path))?).await)?;
+        let reply = Reply::from_response(self.query.handle(self.given.http_event(&Request::get(path))?).await)?;
         Ok((reply.status, reply.json()?))
     }
 

@@ -43,7 +43,7 @@ impl QueryDue {
         let mut counters = self.store.counters(from, to).await?;
         let mut counts_of = |date: BusinessDate| {
             let DateCounters { counts, .. } = counters.remove(&date).unwrap_or_default();
-            DateCounts { date: date.to_string(), counts: CountsView::of(&counts) }
+            DateCounts { date: date.to_string(), counts: CountsView::new(&counts) }
         };
         let dates = successors(Some(from), |date| (*date < to).then(|| date.plus_days(1)));
         let counts = dates.map(&mut counts_of).collect();

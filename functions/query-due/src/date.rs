@@ -50,7 +50,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(query: &Query<'_>, shards: ShardCount) -> Result<Self, Problem> {
+    fn parse(query: &Query<'_>, shards: ShardCount) -> Result<Self, Problem> {
         let due_date = query.get::<BusinessDate>("dueDate")?;
         let statuses = query.list::<Statuses>("status")?;
         let only_shard =
@@ -90,10 +90,10 @@ impl Plan {
 impl QueryDue {
     /// Returns one page. It costs the rows that it returns, and two small reads per stretch.
     pub(crate) async fn list_date(&self, query: &Query<'_>) -> Result<Page<DueView>, Problem> {
-        let plan = Plan::of(query, self.config.read_shards)?;
+        let plan = Plan::parse(query, self.config.read_shards)?;
         // Only payments of past days are archived.
         let with_history = plan.due_date < self.config.zone.date_of(self.clock.now());
-        let deadline = Deadline::of_http(&self.clock);
+        let deadline = Deadline::for_http(&self.clock);
         let mut list = Page::new();
         let (mut after, mut reads) = (plan.after, 0);
         for &(status, shard) in &plan.stretches {

@@ -78,7 +78,7 @@ impl QueryDue {
                 break;
             }
         }
-        Answer::json(200, &Events::of(page)?)
+        Answer::json(200, &Events::from_page(page)?)
     }
 }
 
@@ -87,14 +87,14 @@ fn before_the_log(cursor: Option<Cursor>) -> Result<Answer, Problem> {
     match cursor {
         None | Some(Cursor::Now | Cursor::Position(LogPosition::BEGINNING)) => Answer::json(
             200,
-            &Events::of(LogPage { entries: Vec::new(), after: LogPosition::BEGINNING, is_end: true })?,
+            &Events::from_page(LogPage { entries: Vec::new(), after: LogPosition::BEGINNING, is_end: true })?,
         ),
         Some(Cursor::Position(_)) => Err(gone("The log has no such place", LogPosition::BEGINNING)),
     }
 }
 
 impl Events {
-    fn of(page: LogPage) -> Result<Self, Problem> {
+    fn from_page(page: LogPage) -> Result<Self, Problem> {
         let raw = |json| RawValue::from_string(json).map_err(Problem::internal);
         let events = page.entries.into_iter().map(|entry| raw(entry.json)).collect::<Result<_, _>>()?;
         Ok(Self { events, next_cursor: page.after.to_string(), has_more: !page.is_end })

@@ -16,7 +16,7 @@ impl QueryDue {
                 // The index lags, so the head decides.
                 Ok(head) => {
                     let head = head.filter(|head| head.transaction_id() == Some(id));
-                    page.payments.extend(head.as_ref().map(PaymentView::of));
+                    page.payments.extend(head.as_ref().map(PaymentView::new));
                 }
                 Err(error @ StoreError::Unreadable { .. }) => {
                     tracing::error!(%error, "a payment cannot be read and is left out of the list");

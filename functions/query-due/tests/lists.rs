@@ -26,13 +26,15 @@ impl Alone {
     }
 
     async fn get(&self, path: &str) -> Result<(u16, Value)> {
-        let reply = Reply::of(self.query.handle(self.given.http_event(&Request::get(path))?).await)?;
+        let reply = Reply::from_response(self.query.handle(self.given.http_event(&Request::get(path))?).await)?;
         Ok((reply.status, reply.json()?))
     }
 
     /// The statuses of the payments of a list, over all its pages, and how many pages there are.
     async fn statuses(&self, path: &str) -> Result<(Vec<String>, usize)> {
-        let (mut statuses, mut pages, mut next) = (Vec::new(), 0, path.to_owned());
+        let mut statuses = Vec::new();
+        let mut pages = 0;
+        let mut next = path.to_owned();
         loop {
             let (status, page) = self.get(&next).await?;
             assert_eq!(status, 200, "{page}");

@@ -79,7 +79,7 @@ impl Reader<'_> {
 
     async fn count(&self, date: BusinessDate) -> Result<Recounted, Halt> {
         let ranges = self.recount.config.read_shards.all();
-        let ranges = ranges.flat_map(|shard| Status::ALL.map(|status| DueRecount::of(date, shard, status)));
+        let ranges = ranges.flat_map(|shard| Status::ALL.map(|status| DueRecount::new(date, shard, status)));
         let ranges = futures::stream::iter(ranges).map(|range| self.count_range(range));
         let mut counted = ranges.buffer_unordered(QUERIES_AT_ONCE);
         let mut all = Recounted::default();

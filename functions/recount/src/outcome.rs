@@ -97,8 +97,8 @@ impl RecountOutcome {
         }
         self.drifts.push(Drift {
             date,
-            counters: CountsView::of(counters),
-            recounted: CountsView::of(recounted),
+            counters: CountsView::new(counters),
+            recounted: CountsView::new(recounted),
             found_at: found_at.to_string(),
             repairable_from: repairable_from(evidence).to_string(),
             repaired,

@@ -41,7 +41,7 @@ impl Recount {
         deadline: Deadline,
         action: Action,
     ) -> Result<RecountOutcome, StoreError> {
-        let mut run = Run::of(self, deadline, action);
+        let mut run = Run::new(self, deadline, action);
         run.outcome.calendar_days_short = self.calendar_days_short();
         // Boxed because the future is as large as all the calls it may wait for.
         let result = Box::pin(run.all(dates)).await;
@@ -60,9 +60,11 @@ impl Recount {
 }
 
 impl<'r> Run<'r> {
-    fn of(recount: &'r Recount, deadline: Deadline, action: Action) -> Self {
+    fn new(recount: &'r Recount, deadline: Deadline, action: Action) -> Self {
         let reader = Reader { recount, deadline };
-        let (evidence, judged, outcome) = (BTreeMap::new(), BTreeSet::new(), RecountOutcome::default());
+        let evidence = BTreeMap::new();
+        let judged = BTreeSet::new();
+        let outcome = RecountOutcome::default();
         Self { reader, action, evidence, judged, outcome }
     }
 

@@ -109,7 +109,7 @@ pub(crate) struct RedateMetrics {
 }
 
 impl RedateMetrics {
-    pub(crate) fn of(outcome: &RedateOutcome, action: Action) -> Self {
+    pub(crate) fn from_outcome(outcome: &RedateOutcome, action: Action) -> Self {
         let is_look = action == Action::Look;
         Self {
             redated: (!is_look).then_some(outcome.moved),

@@ -34,7 +34,7 @@ impl Redate {
         }
         // Also emitted when a shard failed. A stack without calendars has no such metric.
         if !self.config.business_days.is_always_open() {
-            self.metrics.emit(self.clock.instant(), &RedateMetrics::of(&total, plan.action));
+            self.metrics.emit(self.clock.instant(), &RedateMetrics::from_outcome(&total, plan.action));
         }
         broken.map_or(Ok(total), Err)
     }
@@ -45,7 +45,7 @@ impl Run<'_> {
     async fn date(&self, date: BusinessDate) -> (RedateOutcome, Option<StoreError>) {
         let (mut total, mut broken) = (RedateOutcome { is_complete: true, ..RedateOutcome::default() }, None);
         let shards = futures::stream::iter(self.redate.config.read_shards.all());
-        let ends = shards.map(|shard| ShardDate::of(self, date, shard).run());
+        let ends = shards.map(|shard| ShardDate::new(self, date, shard).run());
         let ends: Vec<_> = ends.buffered(SHARDS_AT_ONCE).collect().await;
         for (outcome, error) in ends {
             total.add(outcome);

@@ -63,9 +63,11 @@ impl Work for ShardDate<'_> {
 }
 
 impl<'a> ShardDate<'a> {
-    pub(crate) fn of(run: &'a Run<'a>, date: BusinessDate, shard: Shard) -> Self {
+    pub(crate) fn new(run: &'a Run<'a>, date: BusinessDate, shard: Shard) -> Self {
         let unread = DueRange { shard, status: Status::Scheduled, until: DueUntil::Date(date), after: None };
-        let (entries, ready, written) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        let entries = VecDeque::new();
+        let ready = VecDeque::new();
+        let written = VecDeque::new();
         Self { run, date, shard, unread: Some(unread), entries, ready, written, outcome: RedateOutcome::default() }
     }
 
@@ -76,7 +78,9 @@ impl<'a> ShardDate<'a> {
             Ok(()) | Err(Halt::OutOfTime) => None,
             Err(Halt::Broken(error)) => Some(error),
             Err(Halt::GivenUp(error)) => {
-                let (date, shard, causes) = (self.date, self.shard.get(), causes(&error));
+                let date = self.date;
+                let shard = self.shard.get();
+                let causes = causes(&error);
                 tracing::warn!(%date, shard, ?causes, "this run gives up a shard of a date; repeat it");
                 None
             }

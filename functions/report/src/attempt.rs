@@ -230,7 +230,9 @@ mod tests {
         while let Some(piece) = stored.next().await.unwrap() {
             bytes.extend_from_slice(&piece);
         }
-        let (mut text, mut reader, mut rows) = (Vec::new(), RowReader::default(), 0);
+        let mut text = Vec::new();
+        let mut reader = RowReader::default();
+        let mut rows = 0;
         flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut text).unwrap();
         let mut input = text.as_slice();
         while let Some(row) = reader.read(&mut input).unwrap() {

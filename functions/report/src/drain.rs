@@ -36,7 +36,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(file: Stored) -> Self {
+    fn new(file: Stored) -> Self {
         Self { file, gzip: GzDecoder::new(Vec::new()), reader: RowReader::default(), ended: false }
     }
 
@@ -97,7 +97,7 @@ impl Report {
         deadline: &Deadline,
         outcome: &mut ReportOutcome,
     ) -> Result<bool, ReportError> {
-        let (mut counted, mut counting) = (0, Rows::of(file.clone()));
+        let (mut counted, mut counting) = (0, Rows::new(file.clone()));
         while let Some(some) = counting.next().await? {
             counted += some.len() as u64;
             if deadline.has_come() {
@@ -108,7 +108,7 @@ impl Report {
             return Err(file.altered(&format!("has {counted} rows, but {rows} were committed")));
         }
         let mut drain = Drain { report: self, deadline, outcome, in_hand: VecDeque::with_capacity(AT_ONCE) };
-        let mut reading = Rows::of(file);
+        let mut reading = Rows::new(file);
         while let Some(some) = reading.next().await? {
             for row in some {
                 drain.in_hand.push_back(row);
@@ -214,7 +214,7 @@ mod tests {
         let deadline = Deadline::before(4_000_000_000_000, &Clock::system());
         let found = Stored::check(&files, &file.published, &file, &deadline).await.unwrap();
         let Found::Intact(stored) = found else { panic!("{found:?}") };
-        let (mut reading, mut count) = (Rows::of(stored), 0);
+        let (mut reading, mut count) = (Rows::new(stored), 0);
         while let Some(rows) = reading.next().await.map_err(|error| error.to_string())? {
             count += rows.len();
         }

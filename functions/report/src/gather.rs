@@ -86,7 +86,9 @@ impl<'s> Gather<'s> {
     }
 
     async fn fill_all(&mut self) -> Result<bool, StoreError> {
-        let (store, deadline, page) = (self.store, self.deadline, self.page);
+        let store = self.store;
+        let deadline = self.deadline;
+        let page = self.page;
         let shards = std::mem::take(&mut self.shards).into_iter().map(|mut walk| async move {
             let failed = walk.fill(store, page, deadline).await?;
             Ok::<_, StoreError>((walk, failed))

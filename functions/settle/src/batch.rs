@@ -1,4 +1,4 @@
-//! A batch, at its pace: a limited number of results a second. Throttled results are retried while there is time.
+//! Handles a batch at a limited number of results a second, and retries throttled results while there is time.
 
 use std::collections::VecDeque;
 
@@ -16,19 +16,19 @@ use crate::message_end::{Handled, MessageEnd};
 /// The most messages handled at once.
 const CONCURRENCY: usize = 16;
 
-/// A batch.
+/// A batch that is being handled.
 struct Batch<'b> {
     settle: &'b Settle,
     deadline: &'b Deadline,
-    /// Messages whose end a retry can still change, and the last outage of each.
+    /// The messages that have no end yet, each with the outage of its last try, if it was tried.
     in_hand: VecDeque<(SqsMessage, Option<OutageKind>)>,
     handled: Vec<Handled>,
 }
 
 impl Settle {
-    /// Handles messages, each until it has an end that a retry does not change, or until the
-    /// deadline. A message that is returned to the queue has used one of its receives, so it is
-    /// returned as late as possible.
+    /// Handles each message until the message has an end that a retry does not change, or until the
+    /// deadline. A message becomes a dead letter after thirty receives, and each return to the
+    /// queue leads to another receive. So retries are made here for as long as possible.
     pub(crate) async fn handle_batch(&self, messages: Vec<SqsMessage>, deadline: &Deadline) -> Vec<Handled> {
         let in_hand = messages.into_iter().map(|message| (message, None)).collect();
         Batch { settle: self, deadline, in_hand, handled: Vec::new() }.handle().await
@@ -38,7 +38,8 @@ impl Settle {
 impl Batch<'_> {
     async fn handle(mut self) -> Vec<Handled> {
         let Self { settle, deadline, .. } = self;
-        // The waits begin anew: there is time left, and a receive is worth more.
+        // `GivenUp` ends a series of retries before the deadline. Another series begins at once: to
+        // return the messages now would cost each of them a receive.
         while let Err(Halt::GivenUp(_)) = drive(&mut self, &settle.clock, deadline).await {}
         for (message, outage) in self.in_hand {
             let end = outage.map_or(MessageEnd::OutOfTime, MessageEnd::Outage);
@@ -57,13 +58,15 @@ impl Work for Batch<'_> {
 
     /// Handles each message once.
     async fn round(&mut self) -> Round<StoreError> {
-        let (settle, deadline, some) = (self.settle, self.deadline, std::mem::take(&mut self.in_hand));
+        let settle = self.settle;
+        let deadline = self.deadline;
+        let some = std::mem::take(&mut self.in_hand);
         let before = some.len();
         let handle = |(message, _)| async move {
             let handled = Message::new(settle, &message, deadline).handle().await;
             (message, handled)
         };
-        // Collecting them all leaves no write in flight when the function answers.
+        // The whole stream is collected, so that no write is in flight when the function answers.
         let round: Vec<_> = futures::stream::iter(some).map(handle).buffer_unordered(CONCURRENCY).collect().await;
         let mut failure = None;
         for (message, handled) in round {

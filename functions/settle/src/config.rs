@@ -2,7 +2,8 @@
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 
-/// The default of `SETTLEMENTS_PER_SECOND`. 16 invocations settle 640 a second, for 1,280 units of the `due` index.
+/// The default of `SETTLEMENTS_PER_SECOND`. 16 invocations settle 640 payments a second, which use 1,280 write units of
+/// the `due` index.
 const DEFAULT_PER_SECOND: u32 = 40;
 
 /// The configuration of `settle`.

@@ -1,4 +1,4 @@
-//! The function: a batch of settlement results, each handled on its own.
+//! The function: handles a batch of settlement results, each on its own.
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use lambda_runtime::LambdaEvent;

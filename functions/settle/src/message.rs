@@ -1,9 +1,9 @@
-//! One message: read and settled, and its end logged once.
+//! Handles one message: reads the settlement result, settles the payment, and logs the message's end once.
 
 use aws_lambda_events::sqs::SqsMessage;
 use payments_boot::Deadline;
 use payments_model::{
-    Actor, Decision, Event, Head, HeadKey, Outage as _, OutageKind, PaymentId, Settlement, State, TransactionId,
+    Actor, Event, Head, HeadKey, Outage as _, OutageKind, PaymentId, Refusal, Settlement, State, TransactionId,
     Transition, causes,
 };
 use payments_queue::SettlementResult;
@@ -16,7 +16,7 @@ use crate::message_end::{Handled, MessageEnd};
 enum Halt {
     /// DynamoDB failed, or an item cannot be read.
     Failed(StoreError),
-    /// The deadline came. No further call is made: the result is delivered again.
+    /// The deadline came. No further call is made, and SQS delivers the result again.
     OutOfTime,
 }
 
@@ -26,8 +26,8 @@ impl From<StoreError> for Halt {
     }
 }
 
-/// Whether a result belongs to the transfer that the payment asks for. The log names the fields
-/// that differ, but neither amounts nor accounts.
+/// Whether a result has the amount, the currency and the payee of the payment. If not, a log line names
+/// the fields that differ, but no amounts or accounts.
 fn is_of_transfer(head: &Head, result: &SettlementResult) -> bool {
     if head.money == result.money && head.payee == result.payee {
         return true;
@@ -47,8 +47,8 @@ fn is_of_transfer(head: &Head, result: &SettlementResult) -> bool {
     false
 }
 
-/// Whether another payment has this transaction id. The index lags, so it may not show two payments that
-/// are settled at the same moment. A failed read is only logged.
+/// Whether another payment has this transaction id. The index lags, so two payments that are settled at
+/// the same moment may miss each other. A failed read is only logged.
 async fn is_shared(store: &Store, id: &TransactionId, payment_id: PaymentId) -> bool {
     match store.payments_of_transaction(id).await {
         Ok(carriers) => carriers.iter().any(|key| key.slot.payment_id != payment_id),
@@ -69,7 +69,7 @@ pub(crate) struct Message<'m> {
 }
 
 impl<'m> Message<'m> {
-    /// Creates the message from SQS's.
+    /// Creates the message from an SQS message.
     pub(crate) fn new(settle: &'m Settle, message: &'m SqsMessage, deadline: &'m Deadline) -> Self {
         let [id, body] = [&message.message_id, &message.body].map(|text| text.as_deref().unwrap_or_default());
         Self { settle, deadline, id, body }
@@ -78,7 +78,7 @@ impl<'m> Message<'m> {
     /// Handles the message.
     ///
     /// # Errors
-    /// [`StoreError`] if a call failed and a retry can help.
+    /// [`StoreError`] if a call failed and a retry may succeed.
     pub(crate) async fn handle(self) -> Result<Handled, StoreError> {
         let message_id = self.id;
         let result = match SettlementResult::parse(self.body) {
@@ -118,15 +118,20 @@ impl<'m> Message<'m> {
     }
 
     /// The store, for one more call.
+    ///
+    /// # Errors
+    /// [`Halt::OutOfTime`] if the deadline has come.
     fn store(&self) -> Result<&Store, Halt> {
         if self.deadline.has_come() { Err(Halt::OutOfTime) } else { Ok(&self.settle.store) }
     }
 
-    /// Settles the payment. Returns the end, and whether another payment has the same transaction id.
+    /// Settles the payment. Returns the message's end, and whether another payment has the same
+    /// transaction id.
     async fn settle(&self, result: &SettlementResult) -> Result<(MessageEnd, bool), Halt> {
         let end = match &result.echo {
-            // An echoed payment that is due as at first saves a read. If its key leads to no head,
-            // the details decide.
+            // The result echoes the payment's account and due time. For a payment with its first due
+            // time, they give the head's key without a read. If no head has this key, the details
+            // give the key.
             Some(payment) => match self.settle_at(&payment.guessed_key(), result).await? {
                 MessageEnd::Unknown => self.settle_by_details(result).await?,
                 end => end,
@@ -150,8 +155,8 @@ impl<'m> Message<'m> {
     /// Settles the payment at `key`: puts its settled head into history, which decides, and then
     /// settles the head in the hot table. A repeated result completes an unfinished settlement.
     async fn settle_at(&self, key: &HeadKey, result: &SettlementResult) -> Result<MessageEnd, Halt> {
-        // Only settlement leaves PENDING, so a head that was pending a moment ago still is, or
-        // history has its settlement.
+        // This read may be a moment behind. Only a settlement ends PENDING. So a head that was pending a
+        // moment ago is still pending, or history has its settlement.
         let recent = self.store()?.recent_head(key).await?;
         let recent = recent.and_then(|head| Some((self.step(head.known(), result).ok()?, head)));
         let (step, pending) = match recent {
@@ -169,24 +174,25 @@ impl<'m> Message<'m> {
         if !is_of_transfer(pending.known(), result) {
             return Ok(MessageEnd::OtherTransfer);
         }
-        let (Decided::Now(settled) | Decided::Before(settled)) =
+        let (Decided::Put(settled) | Decided::Existing(settled)) =
             self.store()?.decide_settlement(&pending, &step).await?;
         if settled.known().settled_at().is_none() {
             return Ok(self.end_of(settled.known(), result));
         }
         // Test: another_result_is_a_conflict_and_completes_it_as_it_was_decided
-        // The payment's own settlement is completed even if this result is another one: its own
-        // result may never come again.
+        // History's settlement is completed even if this result differs from it: the result that made
+        // history's settlement may never come again.
         let moved = self.store()?.follow_settlement(&settled).await?;
         Ok(match (self.end_of(settled.known(), result), moved) {
             (MessageEnd::Repeated, Moved::Done(_)) => MessageEnd::Settled(result.settlement.clone()),
             (MessageEnd::Repeated, Moved::Elsewhere(Some(head))) => self.end_of(&head, result),
-            // The payment was settled, reported, and has expired; or the result is another one.
+            // Either the hot table's head is gone, because the payment was settled and reported and has
+            // expired, or this result differs from history's settlement.
             (end, _) => end,
         })
     }
 
-    fn step(&self, head: &Head, result: &SettlementResult) -> Result<Transition, Decision> {
+    fn step(&self, head: &Head, result: &SettlementResult) -> Result<Transition, Refusal> {
         head.transition(
             &Event::Settle(result.settlement.clone()),
             self.settle.clock.now(),
@@ -196,7 +202,7 @@ impl<'m> Message<'m> {
 
     /// Returns the end of a message whose result does not change the head.
     fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
-        let end = MessageEnd::of(self.step(head, result).err());
+        let end = MessageEnd::from_refusal(self.step(head, result).err());
         if end == MessageEnd::Repeated && !is_of_transfer(head, result) {
             return MessageEnd::OtherTransfer;
         }

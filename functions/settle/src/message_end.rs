@@ -1,21 +1,21 @@
 //! The end of each message, and the metrics of a batch.
 
 use metrique_writer::Entry;
-use payments_model::{Decision, OutageKind, Settlement};
+use payments_model::{OutageKind, Refusal, Settlement};
 
-/// The end of one message. SQS retries some, and moves them to the dead letters after the last
-/// retry.
+/// The end of one message. With some ends, SQS retries the message, and moves it to the dead letters
+/// after the last retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MessageEnd {
     /// The message settled the payment.
     Settled(Settlement),
-    /// The payment was settled before with the same settlement.
+    /// The payment already has this settlement.
     Repeated,
-    /// The payment is settled differently, or is cancelled and has failed as well. Nothing changes;
-    /// an operator has to act.
+    /// The payment has another settlement, or the payment is cancelled and the result says that it failed.
+    /// Nothing changes; an operator has to act.
     Conflicting,
-    /// The payment is cancelled, but was processed: money moved. Nothing changes; an operator has
-    /// to act.
+    /// The payment is cancelled, but the result says that it was processed: money moved. Nothing changes;
+    /// an operator has to act.
     CancelledProcessed,
     /// The result has another amount, currency or payee than the payment. Nothing changes; the
     /// message is retried, and an operator has to act.
@@ -28,18 +28,19 @@ pub(crate) enum MessageEnd {
     Poison,
     /// A call to DynamoDB failed, or the head cannot be read. The message is retried.
     Outage(OutageKind),
-    /// The deadline came before all its calls were made. The message is retried.
+    /// The deadline came before all calls for the message were made. The message is retried.
     OutOfTime,
 }
 
 impl MessageEnd {
     /// Returns the end of a message whose payment did not make the transition.
-    pub(crate) fn of(decision: Option<Decision>) -> Self {
-        match decision {
-            Some(Decision::Already) => Self::Repeated,
-            Some(Decision::Conflict) => Self::Conflicting,
-            // `None`: the payment changed in between, so the next try decides.
-            Some(Decision::TooEarly | Decision::TooLate) | None => Self::TooEarly,
+    pub(crate) fn from_refusal(refusal: Option<Refusal>) -> Self {
+        match refusal {
+            Some(Refusal::Already) => Self::Repeated,
+            Some(Refusal::Conflict) => Self::Conflicting,
+            // `None`: the payment has changed in between, and the result can change it now. The next try
+            // decides the end.
+            Some(Refusal::TooEarly | Refusal::TooLate) | None => Self::TooEarly,
         }
     }
 
@@ -52,7 +53,7 @@ impl MessageEnd {
 /// A message that has an end.
 #[derive(Debug)]
 pub(crate) struct Handled {
-    /// Its id.
+    /// The message's id.
     pub(crate) id: String,
     pub(crate) end: MessageEnd,
     /// Whether another payment has the same transaction id.
@@ -60,7 +61,7 @@ pub(crate) struct Handled {
 }
 
 impl Handled {
-    /// A message whose transaction id no other payment has.
+    /// Creates a handled message whose transaction id no other payment has.
     pub(crate) fn new(id: impl Into<String>, end: MessageEnd) -> Self {
         Self { id: id.into(), end, is_shared: false }
     }

@@ -1,8 +1,8 @@
-//! The event: a batch of one stream shard. Its tumbling window makes Lambda name the shard.
+//! Parses the event: a batch of records of one stream shard. The mapping's tumbling window makes Lambda name the shard.
 //!
-//! Each record is parsed on its own, so an invalid one does not stop the others. (`TimeWindowEvent`
-//! of `aws_lambda_events` parses all or nothing. For a mapping without a window it only reports a
-//! missing field.)
+//! Each record is parsed on its own, so an invalid record does not stop the other records.
+//! (`TimeWindowEvent` of `aws_lambda_events` parses all records or none. For a mapping without a
+//! window, it only reports a missing field.)
 
 use aws_lambda_events::dynamodb::EventRecord;
 use payments_model::{HeadKey, IrregularEvent, Logged, SequenceNumber, UtcSecond};
@@ -26,8 +26,8 @@ pub struct Event {
     event_source_arn: Option<String>,
 }
 
-/// The reason why an event cannot be counted. The mapping retries it for ever, and its iterator age
-/// raises an alarm.
+/// The reason why an event cannot be counted. The mapping retries the event for ever, and the mapping's
+/// iterator age raises an alarm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
     /// The event does not name its shard.
@@ -81,15 +81,15 @@ impl Event {
         }
     }
 
-    /// The stream: its ARN.
+    /// The ARN of the event's stream.
     pub(crate) fn source(&self) -> &str {
         self.event_source_arn.as_deref().unwrap_or_default()
     }
 
-    /// Returns the changes of this table's items, in the order of the stream, read at `now`.
+    /// Returns the changes of this table's items, in the order of the stream. `now` is the time of reading.
     ///
     /// # Errors
-    /// [`EventError::NoSequenceNumber`].
+    /// [`EventError::NoSequenceNumber`] if a record has no valid sequence number.
     pub fn changes(&self, table: &str, now: UtcSecond) -> Result<Vec<Change>, EventError> {
         let shard = self.shard_id.as_deref().unwrap_or_default();
         let place = Place { table, shard, now };
@@ -122,7 +122,7 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
         number.and_then(|number| number.parse().ok()).ok_or(EventError::NoSequenceNumber)?;
     let at = format!("{}/{sequence_number}", place.shard);
     let created_at = whole.as_ref().ok();
-    let created_at = created_at.and_then(|record| UtcSecond::of(record.change.approximate_creation_date_time).ok());
+    let created_at = created_at.and_then(|record| UtcSecond::new(record.change.approximate_creation_date_time).ok());
     let (effect, logged) = match whole {
         Ok(record) => {
             let (effect, logged) = (effect(&sequence_number, table, &record), log_of(&record, place.now, &at));
@@ -138,7 +138,7 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
             let key = key_of(text("pk"), text("sk"));
             tracing::error!(%sequence_number, table, key, %error, "a stream record cannot be read; it is counted as unparsed");
             let key = parse_head_key(text("pk").unwrap_or_default(), text("sk").unwrap_or_default()).ok();
-            // No image has its due time.
+            // The record's images cannot be read, so the due time is a guess from the key.
             let payment = key.as_ref().map(HeadKey::guessed_due);
             let irregular = IrregularEvent { payment, at: place.now, place: at, reason: "its record cannot be read" };
             (Effect::Unreadable(None), Logged::Irregular(irregular))
@@ -147,7 +147,7 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
     Ok(Change { sequence_number, created_at, effect, logged })
 }
 
-/// An item's key as the log and docs/alarms.md write it: partition and sort.
+/// Formats an item's key as log lines and docs/alarms.md show keys: partition key and sort key.
 fn key_of(partition: Option<&str>, sort: Option<&str>) -> String {
     format!("{} / {}", partition.unwrap_or_default(), sort.unwrap_or_default())
 }
@@ -157,18 +157,18 @@ fn text_of<'r>(record: &'r EventRecord, name: &str) -> Option<&'r str> {
     if let Some(AttributeValue::S(text)) = record.change.keys.get(name) { Some(text) } else { None }
 }
 
-/// Returns the meaning of a record for the log. A missing image is an empty one here.
+/// Returns the meaning of a record for the log. `EventRecord` has an empty image for a missing image.
 fn log_of(record: &EventRecord, now: UtcSecond, at: &str) -> Logged {
     let [before, after] =
         [&record.change.old_image, &record.change.new_image].map(|image| Some(image).filter(|image| !image.is_empty()));
     logged(before, after, now, at)
 }
 
-/// Reads a record's images.
+/// Returns the effect of a record's images on the counters.
 fn effect(sequence_number: &SequenceNumber, table: &str, record: &EventRecord) -> Effect {
     let text = |name: &str| text_of(record, name);
     let key = || key_of(text("pk"), text("sk"));
-    // A missing image is an empty one here.
+    // `EventRecord` has an empty image for a missing image.
     let image = |image: &serde_dynamo::Item| (!image.is_empty()).then(|| counted(image)).transpose();
     let (before, after) = (image(&record.change.old_image), image(&record.change.new_image));
     match (before, after) {

@@ -1,4 +1,4 @@
-//! Adds changes up into commits that fit into one DynamoDB transaction, without I/O.
+//! Adds up changes into commits, each of which fits into one DynamoDB transaction. Nothing here does I/O.
 
 use payments_model::{BusinessDate, Epoch, Logged, SequenceNumber, UtcSecond};
 use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SEGMENT_BYTES, MAX_SUMS_PER_DATE};
@@ -6,45 +6,45 @@ use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SEGMENT_BY
 /// One change of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Its position in the stream shard.
+    /// The change's position in the stream shard.
     pub sequence_number: SequenceNumber,
-    /// The time at which it was made, if that can be read.
+    /// The time of the change, if the record has a readable time.
     pub created_at: Option<UtcSecond>,
-    /// Its effect.
+    /// The effect on the counters.
     pub effect: Effect,
-    /// Its meaning for the log.
+    /// The meaning for the log.
     pub logged: Logged,
 }
 
 /// The effect of a change on the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The payment before and after the change, if there was one.
+    /// The change created, changed or removed a head.
     Moved {
-        /// The payment before the change.
+        /// The payment before the change; `None` if the change created the head.
         before: Option<Counted>,
-        /// The payment after the change.
+        /// The payment after the change; `None` if the change removed the head.
         after: Option<Counted>,
     },
-    /// The change cannot be read. Its date may be known.
+    /// The change cannot be read. The payment's date may be known.
     Unreadable(Option<BusinessDate>),
 }
 
 impl Change {
-    /// Whether the change affects no counter and causes no event.
+    /// Whether the change affects no counter and causes no event. Such a change may be handled twice,
+    /// so it needs no checkpoint.
     pub(crate) fn is_neutral(&self) -> bool {
         self.effect.is_neutral() && self.logged == Logged::Nothing
     }
 }
 
 impl Effect {
-    /// Whether the change affects no counter, such as a redrive. Counting it twice does no harm, so it needs
-    /// no checkpoint.
+    /// Whether the change affects no counter. For example, a redrive affects none.
     fn is_neutral(&self) -> bool {
         matches!(self, Self::Moved { before, after } if before == after)
     }
 
-    /// Returns the dates of the change, at most two.
+    /// Returns the dates whose counters the change affects: at most two.
     fn dates(&self) -> impl Iterator<Item = BusinessDate> {
         let (one, other) = match self {
             Self::Moved { before, after } => {
@@ -58,8 +58,8 @@ impl Effect {
 
 /// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence
 /// number of its last change. Leading changes that affect no counter and cause no event are left
-/// out. All events of a commit have the same epoch, and the first commit begins with the `gap`, if
-/// there is one.
+/// out. All events of a commit have the same epoch. The first commit begins with the event `gap`, if
+/// one is given.
 ///
 /// # Errors
 /// Errors of [`Logged::json`].
@@ -91,7 +91,7 @@ pub fn fold<'c>(
     Ok(commits)
 }
 
-/// Whether a commit has room for one more change.
+/// Whether a commit's counters have room for one more change.
 fn has_room(commit: &CountsCommit, effect: &Effect) -> bool {
     if effect.is_neutral() {
         return true;
@@ -108,7 +108,8 @@ fn apply(commit: &mut CountsCommit, change: &Change) {
             if let Some(before) = before {
                 let counts = commit.deltas.entry(before.due_date).or_default();
                 if after.is_none() && before.status.is_terminal() {
-                    // Archived: it still counts in its status.
+                    // The archive removed the head, or the head expired. The payment still counts in its
+                    // status.
                     counts.archived += 1;
                 } else {
                     counts.leave(before.status, before.money);

@@ -1,4 +1,4 @@
-//! The function: a batch of changes is counted, with retries.
+//! The function: counts a batch of changes, with retries.
 
 use std::time::Duration;
 
@@ -15,19 +15,20 @@ use crate::event::Event;
 use crate::fold::{Change, Effect, fold};
 use crate::gap;
 
-/// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are at most 25 ms to
-/// 1.6 s, 16 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream shards commit at the same
-/// moment, and the log's partition throttles for some seconds: see docs/performance.md, Limits of the log.
+/// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits grow from 25 ms to
+/// 1.6 s, and are at most 16 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream
+/// shards commit at the same moment, and the log's partition throttles for some seconds: see docs/performance.md, Limits
+/// of the log.
 const MAX_TRIES: u32 = 16;
 
 /// The longest waits after tries that conflicted or were throttled.
 pub const CONFLICT_WAITS: Waits = Waits { first: Duration::from_millis(25), doublings: 6, most: MAX_TRIES - 1 };
 
-/// The most tries of a commit before which other stream shards append to the log. Such tries are
-/// normal: all stream shards append to one log.
+/// The most tries of a commit that fails because another stream shard has appended to the log. Such
+/// failures are normal: all stream shards append to one log.
 const MAX_LOG_TRIES: u32 = 40;
 
-/// The longest waits after tries before which the log moved.
+/// The longest waits after tries that failed because the log had moved.
 pub const LOG_WAITS: Waits = Waits { first: Duration::from_millis(30), doublings: 3, most: MAX_LOG_TRIES - 1 };
 
 /// The reason why a batch was not counted as a whole. Counted changes stay counted.
@@ -48,7 +49,7 @@ pub enum CountError {
          table was restored, see docs/restore.md, A new epoch of the log"
     )]
     LogMoved(String),
-    /// The log is that of another stream, as after a restore.
+    /// The log holds the changes of another stream, as after a restore.
     #[error(
         "the log holds the changes of {0}, and these are of {1}: the log takes no changes of another stream; \
          see docs/restore.md, A new epoch of the log"
@@ -75,27 +76,27 @@ pub struct Aggregator {
 #[derive(Debug, Default, Entry)]
 #[entry(rename_all = "PascalCase")]
 struct Tally {
-    /// Changes counted.
+    /// Changes that were counted.
     counted: u64,
     /// Changes that were counted before.
     skipped: u64,
     /// Changes that cannot be read.
     changes_unparsed: u64,
-    /// Changes that cannot be read, or whose version does not follow the one before.
+    /// Changes that cannot be read, or whose version does not follow the payment's version before.
     changes_irregular: u64,
-    /// Transactions.
+    /// Transactions that were committed.
     commits: u64,
-    /// Transactions that conflicted with another one or were throttled.
+    /// Transactions that conflicted with another transaction or were throttled.
     conflicts: u64,
     /// Events that were appended to the log.
     logged_events: u64,
-    /// Transactions before which another stream shard had appended to the log.
+    /// Transactions that failed because another stream shard had appended to the log.
     log_moves: u64,
     /// Gaps that were marked in the log.
     log_gaps: u64,
 }
 
-/// The changes of a batch, and where they come from.
+/// The changes of a batch, with their stream and stream shard.
 #[derive(Debug, Clone, Copy)]
 struct Batch<'b> {
     stream_shard: &'b str,
@@ -162,7 +163,8 @@ impl Aggregator {
         }
     }
 
-    /// Counts the changes beyond the current checkpoint.
+    /// Counts the changes after the checkpoint, in as many commits as needed. Returns early if a commit
+    /// fails because the checkpoint or the log has moved.
     async fn count_new(
         &self,
         Batch { stream_shard, source, changes }: Batch<'_>,
@@ -206,7 +208,7 @@ impl Aggregator {
             new = rest;
             checkpoint = Some(commit.last);
         }
-        // The other changes affect no counter, and cause no event.
+        // The changes that are left affect no counter and cause no event.
         tally.pass(new, changes);
         Ok(Committed::Done)
     }
@@ -227,8 +229,8 @@ impl Aggregator {
 }
 
 impl Tally {
-    /// Notes the rest of a batch, of `all` changes. Another invocation counted those that this one
-    /// did not.
+    /// Notes the rest of a batch, which has the changes `all`. An earlier invocation counted all changes
+    /// that this invocation has not counted.
     fn pass(&mut self, rest: &[Change], all: &[Change]) {
         self.note(rest);
         let all = u64::try_from(all.len()).unwrap_or(u64::MAX);

@@ -6,8 +6,9 @@ use payments_store::LogHead;
 
 use crate::fold::Change;
 
-/// The age from which a record shows that older ones may have been dropped. The stream keeps
-/// records for 24 hours and drops them without an error; clocks differ, and reading takes time.
+/// The age from which a record shows that the stream may have dropped older records. The stream keeps
+/// records for 24 hours and then drops them without an error. Clocks differ, and reading takes time,
+/// so the age is an hour less.
 const ALMOST_DROPPED: TimeDelta = TimeDelta::hours(23);
 
 const DROPPED: &str =
@@ -15,8 +16,8 @@ const DROPPED: &str =
 const RESTORED: &str = "a restore may have lost changes of the log";
 const DRIFT: &str = "the counters of a date had to be repaired, so that changes may be missing here, too";
 
-/// Returns the gap before new changes that are read at `now`, if there is one: the events that the
-/// log's head notes as missed, and those that the stream may have dropped.
+/// Returns the gap before new changes that are read at `now`, if a gap must be marked: the log's head
+/// notes missed events, or the stream may have dropped changes.
 pub(crate) fn gap_before(new: &[Change], head: &LogHead, now: UtcSecond) -> Option<GapEvent> {
     let counted = new.iter().find(|change| !change.is_neutral());
     let created_at = counted.and_then(|change| change.created_at);

@@ -5,9 +5,10 @@
 //! the same transaction as the counters, and shows which changes were counted. This relies on Lambda: if a
 //! mapping never discards records, Lambda delivers a batch only after all earlier ones succeeded.
 //!
-//! An amendment to another date counts on both dates. A terminal head that disappears was archived
-//! or has expired, and counts as archived: only the long-term table has it. Counters cost 2 write
-//! units per commit and date, and the checkpoint 2 per commit of up to 1,000 changes.
+//! An amendment to another date changes the counters of both dates. If a terminal head disappears from
+//! the hot table, the payment was archived or its head has expired. The payment then counts as
+//! archived: only the long-term table has its head. Counters cost 2 write units per commit and date,
+//! and the checkpoint costs 2 write units per commit of up to 1,000 changes.
 
 mod config;
 mod event;

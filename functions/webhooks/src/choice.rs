@@ -47,8 +47,8 @@ impl Wanted {
     ///
     /// # Errors
     /// All faults of the body.
-    pub(crate) fn of(json: &[u8], is_local: bool) -> Result<Self, Problem> {
-        let mut fields = Fields::of(json, &Pointer::body())?;
+    pub(crate) fn parse(json: &[u8], is_local: bool) -> Result<Self, Problem> {
+        let mut fields = Fields::parse(json, &Pointer::body())?;
         let url = fields.text("url").and_then(|text| {
             let parsed = parse_url(&text, is_local);
             parsed.map_err(|error| fields.fault(invalid("url", ProblemKind::InvalidUrl, &error))).ok()
@@ -72,7 +72,7 @@ impl Wanted {
                     EventFilter { statuses: statuses.into_iter().collect(), accounts: accounts.into_iter().collect() };
                 Ok(Self { chosen: EndpointChoice { url, description, filter }, disabled, start })
             }
-            _ => Err(Problem::of_body(&Pointer::body(), faults)),
+            _ => Err(Problem::for_body(&Pointer::body(), faults)),
         }
     }
 }

@@ -53,8 +53,8 @@ impl Found {
 impl Webhooks {
     /// Creates an endpoint, or changes it. Repeating the PUT changes nothing.
     pub(crate) async fn put(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
-        let wanted = Wanted::of(body, self.config.data.endpoint.is_some())?;
-        let deadline = Deadline::of_http(&self.clock);
+        let wanted = Wanted::parse(body, self.config.data.endpoint.is_some())?;
+        let deadline = Deadline::for_http(&self.clock);
         let (mut endpoints, head, created) =
             try_join3(self.store.webhook_endpoints(), self.store.log_head(), self.store.endpoints_created()).await?;
         match endpoints.remove(id.as_str()) {
@@ -75,12 +75,14 @@ impl Webhooks {
         deadline: &Deadline,
     ) -> Result<Answer, Problem> {
         let instant = self.clock.instant();
-        let now = UtcSecond::of(instant).unwrap_or(UtcSecond::MAX);
+        let now = UtcSecond::new(instant).unwrap_or(UtcSecond::MAX);
         // The number is read before the endpoints are counted: a create after the count changes the
         // number.
         let counted = self.store.webhook_endpoints();
         let (counted, from) = join(counted, self.place(wanted.start, head.as_ref())).await;
-        let (mut counted, mut created, from) = (counted?, created, from?);
+        let mut counted = counted?;
+        let mut created = created;
+        let from = from?;
         let change = Change::create(id, &wanted, from);
         let Wanted { chosen, disabled, .. } = wanted;
         let create = async {
@@ -104,7 +106,9 @@ impl Webhooks {
         let (generation, previous_until) = (SecretGeneration::FIRST, None);
         let id = id.clone();
         let location = format!("/webhook-endpoints/{id}");
-        let (created_at, updated_at, disabled_at) = (now, now, disabled.then_some(now));
+        let created_at = now;
+        let updated_at = now;
+        let disabled_at = disabled.then_some(now);
         let endpoint = WebhookEndpoint { id, chosen, generation, previous_until, created_at, updated_at, disabled_at };
         let found = Found { endpoint, state: WebhookState::new(from), has_place: true, head };
         Ok(Answer::json(201, &self.view(&found))?.header(LOCATION, &location))
@@ -178,7 +182,7 @@ impl Webhooks {
             // Without a state, a restore lost its place, or it was deleted a moment ago.
             let state = states.remove(&id).unwrap_or_else(|| Ok(WebhookState::after_loss(head.as_ref(), now)));
             match endpoint.and_then(|endpoint| Ok((endpoint, state?))) {
-                Ok((endpoint, state)) => views.push(EndpointView::of(&endpoint, &state, head.as_ref(), now)),
+                Ok((endpoint, state)) => views.push(EndpointView::new(&endpoint, &state, head.as_ref(), now)),
                 Err(error) => {
                     tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and is left out");
                 }
@@ -215,7 +219,7 @@ impl Webhooks {
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
         let master = self.master.get_secret().await?;
         self.audited(request, Change::read_secret(id), "read", async { Ok(()) }).await?;
-        Answer::json(200, &SecretsView::of(&endpoint, &master, self.clock.now()))
+        Answer::json(200, &SecretsView::new(&endpoint, &master, self.clock.now()))
     }
 
     /// Reads an endpoint that has a place in the log, with the log's head.
@@ -240,7 +244,7 @@ impl Webhooks {
 
     /// An endpoint's view.
     pub(crate) fn view(&self, found: &Found) -> EndpointView {
-        EndpointView::of(&found.endpoint, &found.state, found.head.as_ref(), self.clock.now())
+        EndpointView::new(&found.endpoint, &found.state, found.head.as_ref(), self.clock.now())
     }
 
     /// The place in the log at which an endpoint begins, or begins again. A log without a head has

@@ -22,9 +22,9 @@ impl Webhooks {
     /// Asks for a test, which the next run of `publish` sends.
     pub(crate) async fn test(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         // The body is empty, or an object without fields.
-        let faults = if body.is_empty() { Vec::new() } else { Fields::of(body, &Pointer::body())?.end() };
+        let faults = if body.is_empty() { Vec::new() } else { Fields::parse(body, &Pointer::body())?.end() };
         if !faults.is_empty() {
-            return Err(Problem::of_body(&Pointer::body(), faults));
+            return Err(Problem::for_body(&Pointer::body(), faults));
         }
         let (mut found, now) = (self.find_placed(id).await?, self.clock.now());
         let ask = async {
@@ -38,12 +38,12 @@ impl Webhooks {
 
     /// Moves an endpoint back, so that it gets the events after a cursor again.
     pub(crate) async fn replay(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
-        let mut fields = Fields::of(body, &Pointer::body())?;
+        let mut fields = Fields::parse(body, &Pointer::body())?;
         let from = fields.text("cursor").map(|text| start(&mut fields, &text));
         let from = match (from, fields.end()) {
             (Some(Start::Position(position)), faults) if faults.is_empty() => position,
             (Some(Start::Now), faults) if faults.is_empty() => return Err(ahead()),
-            (_, faults) => return Err(Problem::of_body(&Pointer::body(), faults)),
+            (_, faults) => return Err(Problem::for_body(&Pointer::body(), faults)),
         };
         let mut found = self.find_placed(id).await?;
         if from > found.state.position {
@@ -64,11 +64,11 @@ impl Webhooks {
 
     /// Skips the event that an endpoint does not accept. Repeating the request changes nothing.
     pub(crate) async fn skip(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
-        let mut fields = Fields::of(body, &Pointer::body())?;
+        let mut fields = Fields::parse(body, &Pointer::body())?;
         let event = fields.text("eventId");
         let faults = fields.end();
         let Some(event_id) = event.filter(|_| faults.is_empty()) else {
-            return Err(Problem::of_body(&Pointer::body(), faults));
+            return Err(Problem::for_body(&Pointer::body(), faults));
         };
         let mut found = self.find_placed(id).await?;
         // An event that blocked the endpoint before it moved on, for example with another filter,
@@ -112,7 +112,7 @@ impl Webhooks {
     /// Raises the generation of an endpoint's secret to the requested one. Both secrets sign for a
     /// day.
     pub(crate) async fn rotate(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
-        let mut fields = Fields::of(body, &Pointer::body())?;
+        let mut fields = Fields::parse(body, &Pointer::body())?;
         let asked = fields.number("generation").map(str::parse::<u32>);
         if let Some(Err(_)) = asked {
             let why = "it must be a whole number, one more than secretGeneration";
@@ -120,7 +120,7 @@ impl Webhooks {
         }
         let faults = fields.end();
         let Some(Ok(asked)) = asked.filter(|_| faults.is_empty()) else {
-            return Err(Problem::of_body(&Pointer::body(), faults));
+            return Err(Problem::for_body(&Pointer::body(), faults));
         };
         let (mut found, now) = (self.find(id).await?, self.clock.now());
         let generation = found.endpoint.generation;

@@ -117,7 +117,12 @@ struct SecretView {
 }
 
 impl EndpointView {
-    pub(crate) fn of(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead>, now: UtcSecond) -> Self {
+    pub(crate) fn new(
+        endpoint: &WebhookEndpoint,
+        state: &WebhookState,
+        head: Option<&LogHead>,
+        now: UtcSecond,
+    ) -> Self {
         let text = |instant: Option<UtcSecond>| instant.map(|instant| instant.to_string());
         let WebhookEndpoint { id, chosen, generation, previous_until, created_at, updated_at, .. } = endpoint;
         let disabled = endpoint.disabled(state);
@@ -155,8 +160,8 @@ impl EndpointView {
                 kind: error.outcome.kind.clone(),
                 status: error.outcome.status,
             }),
-            deliveries: progress.deliveries.iter().map(DeliveryView::of).collect(),
-            skipped: state.skipped.iter().map(SkippedView::of).collect(),
+            deliveries: progress.deliveries.iter().map(DeliveryView::new).collect(),
+            skipped: state.skipped.iter().map(SkippedView::new).collect(),
             missed: progress.missed.as_ref().map(|missed| MissedView {
                 at: missed.at.to_string(),
                 cursor: missed.from.to_string(),
@@ -167,7 +172,7 @@ impl EndpointView {
 }
 
 impl DeliveryView {
-    fn of(delivery: &Delivery) -> Self {
+    fn new(delivery: &Delivery) -> Self {
         let Delivery { at, message_id, events, bodies, outcome } = delivery;
         Self {
             at: at.to_string(),
@@ -181,14 +186,14 @@ impl DeliveryView {
 }
 
 impl SkippedView {
-    fn of(skipped: &SkippedEvent) -> Self {
+    fn new(skipped: &SkippedEvent) -> Self {
         let SkippedEvent { at, event_id, by } = skipped;
         Self { at: at.to_string(), event_id: event_id.clone(), by: PublicActor::from(by) }
     }
 }
 
 impl SecretsView {
-    pub(crate) fn of(endpoint: &WebhookEndpoint, master: &MasterSecret, now: UtcSecond) -> Self {
+    pub(crate) fn new(endpoint: &WebhookEndpoint, master: &MasterSecret, now: UtcSecond) -> Self {
         let secret = |generation| SecretView {
             generation: payments_model::webhook::SecretGeneration::get(generation),
             secret: EndpointSecret::derive(master, &endpoint.id, generation).reveal(),

@@ -26,7 +26,7 @@ impl Alone {
     }
 
     async fn send(&self, request: Request) -> Result<Reply> {
-        Reply::of(self.webhooks.handle(self.given.http_event(&request)?).await)
+        Reply::from_response(self.webhooks.handle(self.given.http_event(&request)?).await)
     }
 
     async fn put(&self, path: &str, body: &Value) -> Result<Reply> {

@@ -28,7 +28,7 @@ enum What {
 
 impl Asked {
     /// Reads an event. Other functions have laws of their own: the log has each change.
-    pub(crate) fn of(function: &'static str, event: &Value) -> Self {
+    pub(crate) fn from_event(function: &'static str, event: &Value) -> Self {
         let records = event["Records"].as_array().into_iter().flatten();
         Self(match function {
             "dispatch" => records.map(One::to_send).collect(),

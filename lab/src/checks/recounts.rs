@@ -26,7 +26,7 @@ pub(crate) fn check(bank: &Bank, began: DateTime<Utc>, outcome: &Value) {
     for date in drifted {
         let of_date =
             |numbers: Numbers| -> Numbers { numbers.into_iter().filter(|(what, _)| what.starts_with(date)).collect() };
-        let (shown, right) = (of_date(counters::shown(&tables.hot)), of_date(counters::of(&tables)));
+        let (shown, right) = (of_date(counters::shown(&tables.hot)), of_date(counters::recounted(&tables)));
         if shown == right && !moved.iter().any(|change| is_of(change, date)) {
             bank.complain(format!("a recount found a drift where none is: {date} is {right:?}"));
         }

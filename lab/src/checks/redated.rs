@@ -28,7 +28,9 @@ pub(crate) fn learn(bank: &Bank) {
         if name == previous || !is_of_head(&change.key.0) || by_hand.made(place) {
             continue;
         }
-        let (id, amount, mut state) = (id_of(&change.key.1), json!(number(after, "amountMinor")), bank.state());
+        let id = id_of(&change.key.1);
+        let amount = json!(number(after, "amountMinor"));
+        let mut state = bank.state();
         let Some(intent) = state.intents.iter_mut().find(|intent| intent.has_amount(&amount)) else { continue };
         if text(&after["amended"]["M"], "by") != REDATE {
             intent.keep_moved(id, name, previous);

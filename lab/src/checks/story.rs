@@ -12,7 +12,7 @@ use crate::world::bank::Bank;
 const LINES: usize = 60;
 
 /// Returns the story of the payment that a violation names, if it names one.
-pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
+pub(crate) fn tell(bank: &Bank, violation: &str) -> Vec<String> {
     let names =
         |word: &str| violation.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|known| known == word);
     let intent = {

@@ -80,7 +80,7 @@ impl Amendment {
             Some(before) => {
                 let before = if before.is_empty() { None } else { Some(before.parse().ok()?) };
                 let (version, due_at) = (u32::try_from(self.seen).ok()?, self.wanted.due_at()?.parse().ok()?);
-                AmendmentId::of_redate(payment_id, (version, before), due_at)
+                AmendmentId::for_redate(payment_id, (version, before), due_at)
             }
         };
         Some(format!("{}#{id}", self.seen + 1))

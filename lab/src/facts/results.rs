@@ -27,7 +27,7 @@ pub fn failed(request: &Value, reason: &str) -> Value {
 
 /// Returns the result of a settlement.
 #[must_use]
-pub fn of_settlement(request: &Value, settlement: &Settlement) -> Value {
+pub fn from_settlement(request: &Value, settlement: &Settlement) -> Value {
     match settlement {
         Settlement::Processed(transaction) => processed(request, transaction.as_str()),
         Settlement::Failed(failure) => result(

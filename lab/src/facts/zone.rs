@@ -30,7 +30,9 @@ impl Zone {
 
     /// The instant at which a date begins; `None` if midnight does not come once.
     pub(crate) fn start_of(&self, date: NaiveDate) -> Option<DateTime<Utc>> {
-        let (year, month, day) = (date.year().try_into(), date.month().try_into(), date.day().try_into());
+        let year = date.year().try_into();
+        let month = date.month().try_into();
+        let day = date.day().try_into();
         let midnight = Date::new(year.ok()?, month.ok()?, day.ok()?).ok()?.at(0, 0, 0, 0);
         let start = self.0.to_ambiguous_timestamp(midnight).unambiguous().ok()?;
         DateTime::from_timestamp(start.as_second(), 0)

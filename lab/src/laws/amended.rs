@@ -1,4 +1,4 @@
-//! The law of amendments: each is a step of its own, and has details for good.
+//! The law of amendments: each amendment is a step of its own, and its details are kept for good.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ const CHANGING: [&str; 10] = [
     "reference",
 ];
 
-/// The fields of the API among them. A head does not say whether the others changed.
+/// The API's fields among the attributes in `CHANGING`. A head does not show the values of the API's other fields.
 const FIELDS: [&str; 5] = ["payeeAccountId", "amountMinor", "currency", "scheduledFor", "reference"];
 
 /// The number of a payment's amendments, by the name of the last one.
@@ -32,7 +32,7 @@ pub(crate) fn count(name: &str) -> u64 {
     name.split_once('#').and_then(|(version, _)| version.parse::<u64>().ok()).map_or(0, |version| version - 1)
 }
 
-/// Whether a head says that it is amended, and due at another time than at first, exactly if it is.
+/// Whether a head's attributes `amended` and `moved` fit its details and its due time.
 pub(super) fn is_consistent(head: &Value) -> bool {
     let (slot_at, id) = text(head, "sk").split_once('#').unwrap_or_default();
     let due_at = due_of(head).1;
@@ -43,7 +43,7 @@ pub(super) fn is_consistent(head: &Value) -> bool {
         && head.get("amended").is_some() == (is_amended && !is_settled(text(head, "status")))
 }
 
-/// Whether a head has the content that is wanted.
+/// Whether a head has the wanted content.
 pub(super) fn has_content(head: &Value, wanted: &Intent) -> bool {
     let reference = wanted.reference.as_deref().unwrap_or_default();
     let asked = [&wanted.payee, wanted.currency, &wanted.scheduled_for, reference];
@@ -51,7 +51,8 @@ pub(super) fn has_content(head: &Value, wanted: &Intent) -> bool {
         && ["payeeAccountId", "currency", "scheduledFor", "reference"].map(|name| text(head, name)) == asked
 }
 
-/// Only a SCHEDULED payment is amended, that makes its next version, and the head says which fields changed.
+/// Checks the step of an amendment: the payment is SCHEDULED, the amendment makes its next version, and the head names
+/// the changed fields. Returns the violation, if there is one.
 pub(super) fn check_step(before: &Value, after: &Value, is_consistent: bool) -> Option<String> {
     let rest = |head: &Value| {
         let mut head = head.clone();
@@ -70,7 +71,8 @@ pub(super) fn check_step(before: &Value, after: &Value, is_consistent: bool) -> 
     (!legal).then(|| format!("was {} v{old} and was amended to v{new}: {after}", text(before, "status")))
 }
 
-/// Checks the details of an amendment: somebody asked for them, whether they were in force or not.
+/// Checks the details of an amendment: somebody asked for their content, whether or not the details were ever in
+/// force. Returns the violation, if there is one.
 pub(super) fn check_details<'i>(
     (pk, sk): &Key,
     details: &Value,
@@ -79,7 +81,7 @@ pub(super) fn check_details<'i>(
     let (id, name) = pk.strip_prefix("PAY#").zip(sk.strip_prefix("DETAILS#"))?;
     let previous = text(details, "previous");
     let wanted = owner(number(details, "amountMinor")).and_then(|intent| match intent.following(id, name, previous) {
-        // The head does not name it, or not yet.
+        // A redate wrote the details, and the head does not name them, or does not name them yet.
         None if text(details, "createdBy") == REDATE => {
             intent.redated_as(id, (name, previous), (text(details, "dueAt"), text(details, "createdAt")))
         }
@@ -95,13 +97,13 @@ pub(super) fn check_details<'i>(
     (!is_asked_for).then(|| format!("nobody asked for the details {name} of {id}: {details}"))
 }
 
-/// Checks what a payment was: each amendment has its details, its client had seen the version before, and each that was acknowledged is
-/// among them.
+/// Checks a payment's amendments: each has its details and follows the amendment before it, and each amendment that a
+/// client was told of is among them. Returns the violation, if there is one.
 pub(super) fn check_chain(intent: &Intent, id: &str, head: &Value, tables: &Tables) -> Option<String> {
     let (mut names, mut name) = (BTreeSet::new(), text(head, "details"));
     while !name.is_empty() {
         if intent.lost_details.iter().any(|lost| lost == name) {
-            // Nobody knows any more what came before.
+            // A restore lost these details, so the earlier amendments are unknown.
             return None;
         }
         let Some(details) = tables.history.get(&(format!("PAY#{id}"), format!("DETAILS#{name}"))) else {

@@ -1,4 +1,4 @@
-//! The law of the events of amendments: one for each, with its changes, and later events say the same.
+//! The law of amendments' events: each amendment has one event with its changes, and later events have its content.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ pub(crate) fn check(events: &[Value], intents: &[Intent]) -> Vec<String> {
     for intent in intents {
         owners.extend(intent.amounts().into_iter().map(|amount| (amount, intent)));
     }
-    // The last version of each payment and the amendment in force, as far as the log says; empty at first.
+    // For each payment, the last version and the name of the amendment in force, as far as the log tells. The name is
+    // empty before the first amendment.
     let (mut names, mut found) = (BTreeMap::<&str, (u64, String)>::new(), Vec::new());
     for event in events {
         let Some(version) = event["version"].as_u64().filter(|version| *version > 0) else { continue };
@@ -23,7 +24,7 @@ pub(crate) fn check(events: &[Value], intents: &[Intent]) -> Vec<String> {
             continue;
         };
         let id = of("paymentId");
-        // After a gap nothing is known.
+        // After a gap in the versions, the amendment in force before this event is unknown.
         let before = names.remove(id).filter(|(last, _)| last + 1 == version).map(|(_, name)| name);
         let now = match event["amendmentId"].as_str() {
             Some(amendment) => Some(format!("{version}#{amendment}")),
@@ -55,7 +56,8 @@ fn has_content(event: &Value, wanted: &Intent) -> bool {
         && event.get("scheduledFor").is_none_or(|scheduled_for| *scheduled_for == wanted.scheduled_for)
 }
 
-/// Whether an event says that it is an amendment if it is one, and then what changed.
+/// Whether an event has the type and the fields of an amendment exactly if it is an amendment's, and then tells the right
+/// changes.
 fn tells_amendment(event: &Value, contents: Option<(&Intent, &Intent)>) -> bool {
     let is_amended = event["type"] == "payment.amended";
     if event["type"] == "payment.restored" {
@@ -75,7 +77,7 @@ fn tells_amendment(event: &Value, contents: Option<(&Intent, &Intent)>) -> bool 
         && event["previous"] == previous(event, before, &differences)
 }
 
-/// The former values of the changed fields of the head: all but the data.
+/// The former values of the changed fields, without the data, which a head does not have.
 fn previous(event: &Value, before: &Intent, changed: &[&str]) -> Value {
     let mut previous = Map::new();
     for field in changed {
@@ -84,7 +86,7 @@ fn previous(event: &Value, before: &Intent, changed: &[&str]) -> Value {
             "amountMinor" => Value::from(before.amount),
             "currency" => Value::from(before.currency),
             "scheduledFor" => Value::from(before.scheduled_for.as_str()),
-            // Of a payment that its calendar moved, the intent does not say it.
+            // If the calendar moved the payment, the intent does not have the due time.
             "dueAt" => before.due_at().map_or_else(|| event["previous"]["dueAt"].clone(), Value::from),
             "reference" => Value::from(before.reference.clone()),
             _ => Value::Null,
@@ -96,7 +98,7 @@ fn previous(event: &Value, before: &Intent, changed: &[&str]) -> Value {
     if previous.is_empty() { Value::Null } else { Value::Object(previous) }
 }
 
-/// The fields that differ, in their order in the API. No month has a date rule.
+/// The fields in which the contents differ, in their order in the API. `dateRule` is left out: no month has date rules.
 fn differences(before: &Intent, after: &Intent) -> Vec<&'static str> {
     [
         ("payeeAccountId", before.payee != after.payee),

@@ -1,4 +1,4 @@
-//! A head is in the hot table, in both, or in the long-term table, and says the same in both.
+//! The law of both tables: a head in both is the same or is being settled. A hot head that is settled is in both.
 
 use serde_json::Value;
 
@@ -8,11 +8,11 @@ use payments_machine::layers::attributes::{number, remove, text};
 /// The attributes of a head that only the hot table has.
 const HOT: [&str; 2] = ["unreported", "expires_at"];
 
-/// The attributes of a head that only an amendment changes, if anything does.
+/// The attributes of a head that no change but an amendment may change.
 pub(super) const CONSTANT: [&str; 10] =
     ["pk", "sk", "shard", "payeeAccountId", "amountMinor", "currency", "scheduledFor", "reference", "details", "moved"];
 
-/// Returns a head of the hot table as the long-term table has it: without what only the hot table says.
+/// Returns a head of the hot table as the long-term table stores it: without the attributes that only the hot table has.
 #[must_use]
 pub fn as_in_history(hot: &Value) -> Value {
     let mut head = hot.clone();
@@ -20,8 +20,8 @@ pub fn as_in_history(hot: &Value) -> Value {
     head
 }
 
-/// Checks that a head in both tables is the same, or pending in the hot table while the long-term table has its settlement, and
-/// that a settled one is in both. Returns the violation, if there is one.
+/// Checks that a head is the same in both tables, or is pending in the hot table while the long-term table has its
+/// settlement. Also checks that a settled head of the hot table is in both. Returns the violation, if there is one.
 pub(super) fn check_both(hot: &Value, history: Option<&Value>) -> Option<String> {
     let Some(history) = history else {
         return is_settled(text(hot, "status")).then(|| format!("is settled, and not in the long-term table: {hot}"));

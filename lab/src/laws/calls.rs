@@ -1,4 +1,4 @@
-//! The layer that looks for what no call may be.
+//! The layer that checks each call against the laws on calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,17 +8,17 @@ use payments_machine::layers::{Answer, Layer, Next};
 use crate::laws::conditions::check_write;
 use crate::laws::one_content::check_batch;
 
-/// The violations of laws on calls. Clones share it.
+/// The layer, with the violations that it has found. Clones share the violations.
 #[derive(Debug, Clone, Default)]
 pub struct Complaints(Arc<Mutex<Vec<String>>>);
 
 impl Complaints {
-    /// Adds a violation.
+    /// Adds violations.
     pub fn add(&self, wrong: impl IntoIterator<Item = String>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(wrong);
     }
 
-    /// Returns the complaints so far.
+    /// Returns the violations so far.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

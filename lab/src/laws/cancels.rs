@@ -1,4 +1,4 @@
-//! A payment is cancelled only if a client has asked for it.
+//! The law of cancels: a payment is cancelled only if a client has asked for the cancel.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::facts::heads::id_of;
 use payments_machine::layers::attributes::text;
 
-/// A payment is cancelled only if a client has asked for it.
+/// Checks that a cancelled payment is among those whose cancel a client has `asked` for. Returns the violation, if there
+/// is one.
 pub(crate) fn check_cancel(before: &Value, after: &Value, asked: &BTreeSet<String>) -> Option<String> {
     let is_new = text(before, "status") != "CANCELLED" && text(after, "status") == "CANCELLED";
     let is_asked = asked.contains(id_of(text(after, "sk")));

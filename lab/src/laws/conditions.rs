@@ -1,12 +1,13 @@
-//! The condition of each transition repeats status, version and due key.
+//! The law of conditions: the condition of each transition repeats the head's status, version and due key.
 
 use serde_json::Value;
 
 use crate::facts::heads::is_of_head;
 use payments_machine::layers::attributes::text;
 
-/// Checks a write to a head: the condition of a transition repeats status, version and due key, and that of an amendment the due key. That
-/// it forgets the due key shows nowhere else, because a payment that gets another one gets another version, too. Returns the violation, if there is one.
+/// Checks the condition of a write to a head. A transition's condition repeats the status, version and due key; an
+/// amendment's condition repeats the due key. No other law notices a missing due key: a payment that gets another due key
+/// also gets another version. Returns the violation, if there is one.
 #[must_use]
 pub fn check_write(operation: &str, input: &Value) -> Option<String> {
     let values = &input["ExpressionAttributeValues"];

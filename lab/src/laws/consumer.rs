@@ -14,23 +14,23 @@ use crate::time::CLOCKS_AGREE;
 /// The knowledge of a consumer.
 #[derive(Debug, Default)]
 pub struct Consumer {
-    /// The place of its next read; `None` is the beginning.
+    /// The place of the consumer's next read; `None` is the beginning of the log.
     pub(crate) cursor: Option<String>,
-    /// All events so far.
+    /// All events since the consumer began or began anew.
     pub(crate) seen: Vec<Value>,
-    /// The events before it had to begin anew.
+    /// The events from before the consumer had to begin anew.
     pub(crate) before: Vec<Value>,
-    /// Their ids.
+    /// The ids of the events in `seen`.
     ids: BTreeSet<String>,
     /// The last event of each payment.
     last: BTreeMap<String, Value>,
-    /// The payments with an irregular change: an operator changed them by hand.
+    /// The payments with an irregular change: an operator changed such a payment by hand.
     irregular: BTreeSet<String>,
     /// The number of gaps that the log marks.
     gaps: usize,
-    /// Until when changes may be missing, by the last gap.
+    /// The end of the time in which changes may be missing, by the last gap.
     missing_until: Option<DateTime<Utc>>,
-    /// The number of missing versions, by payment.
+    /// The number of places where versions are missing, by payment.
     jumps: BTreeMap<String, usize>,
     /// The number of restores that the log tells.
     pub(crate) restores: usize,
@@ -39,13 +39,13 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// A consumer that forgets what it knows, and reads on at a cursor.
+    /// Returns a consumer that has forgotten all payments, and reads from a cursor on.
     pub(crate) fn begun_anew(self, cursor: &str) -> Self {
         let before = [self.before, self.seen].concat();
         Self { cursor: Some(cursor.to_owned()), before, may_lack: self.may_lack, ..Self::default() }
     }
 
-    /// Takes a page as `GET /events` returns it. Returns its violations.
+    /// Takes a page of events, as `GET /events` returns pages. Returns the page's violations.
     pub fn take(&mut self, page: Value) -> Vec<String> {
         self.cursor = page["nextCursor"].as_str().map(str::to_owned);
         let events = page["events"].as_array().cloned().unwrap_or_default();
@@ -53,7 +53,8 @@ impl Consumer {
         events.into_iter().filter_map(|event| self.add(event)).collect()
     }
 
-    /// Each event comes once, and the versions of a payment follow each other.
+    /// Adds an event, and checks that it comes once and that its version follows the payment's last version. Returns
+    /// the violation, if there is one.
     fn add(&mut self, event: Value) -> Option<String> {
         let of = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
         let (id, payment) = (of("id"), of("paymentId"));
@@ -74,7 +75,8 @@ impl Consumer {
             return None;
         }
         if event["type"] == "payment.restored" {
-            // A restore left out what made it another one, or it is gone. Then its version is 0.
+            // A restore took back changes of the payment, or took back the payment. In the second case, the version
+            // is 0.
             match event["version"] == 0 {
                 true => self.last.remove(&payment),
                 false => self.last.insert(payment, event),
@@ -87,7 +89,7 @@ impl Consumer {
         if jumps {
             *self.jumps.entry(payment.clone()).or_default() += 1;
         }
-        // Each gap can lack versions of a payment.
+        // Each gap of the log can leave out versions of a payment once.
         let may_jump = self.may_lack || self.jumps.get(&payment).is_some_and(|jumps| *jumps <= self.gaps);
         let follows = version(&event) == before + 1 || (jumps && may_jump);
         let problem = (!follows && !self.irregular.contains(&payment))
@@ -96,9 +98,8 @@ impl Consumer {
         problem
     }
 
-    /// Returns where the last events differ from the heads of both tables. A payment that somebody
-    /// changed `by_hand` can be irregular, have other content, or be gone. After a gap, events may
-    /// be missing.
+    /// Returns the differences between the last events and the heads of both tables. If somebody changed payments
+    /// `by_hand`, a payment can be irregular, have other content, or be gone. After a gap, events may be missing.
     #[must_use]
     pub fn differences(&self, tables: &Tables, by_hand: bool) -> Vec<String> {
         let heads = tables.heads();
@@ -111,8 +112,8 @@ impl Consumer {
         differing.filter_map(|(key, head)| self.difference(key, head, by_hand)).chain(untouched).collect()
     }
 
-    /// Returns where the events so far differ from the heads, at any time: none is of a version that no head has, and those of a head's own
-    /// version say the same.
+    /// Returns the differences between the events so far and the heads, for a check at any time: no event has a later
+    /// version than its head, and an event of a head's version has the head's content.
     #[must_use]
     pub fn differences_so_far(&self, tables: &Tables) -> Vec<String> {
         let heads = tables.heads();
@@ -122,8 +123,8 @@ impl Consumer {
         not_behind.filter_map(|(key, head, _)| self.difference(key, head, false)).collect()
     }
 
-    /// Returns which payments another reader takes for something else: one that gets the events in any order, and keeps the highest epoch
-    /// and version of each payment.
+    /// Returns the payments that another kind of reader gets wrong. That reader gets the events in any order, and keeps
+    /// the event with the highest epoch and version of each payment.
     #[must_use]
     pub fn misread(&self, random: &mut Rng) -> Vec<String> {
         let mut events: Vec<&Value> = self.seen.iter().filter(|event| event["version"].is_u64()).collect();
@@ -136,7 +137,7 @@ impl Consumer {
                 *known = event;
             }
         }
-        // A payment that is gone has the version 0.
+        // An event with the version 0 says that a restore took back the payment.
         highest.retain(|_, event| event["version"] != 0);
         let all: BTreeSet<&str> = self.last.keys().map(String::as_str).chain(highest.keys().copied()).collect();
         let differs = |id: &&str| !self.irregular.contains(*id) && self.last.get(*id) != highest.get(*id).copied();

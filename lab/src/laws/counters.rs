@@ -1,4 +1,4 @@
-//! Counters: the numbers that they show, and those that follow from the heads of both tables.
+//! The law of counters: they show the numbers that follow from the heads of both tables.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,13 @@ pub type Numbers = BTreeMap<String, i128>;
 /// The statuses, in no order.
 const STATUSES: [&str; 5] = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"];
 
-/// Returns the right numbers: each payment once, wherever its head is. A head in the long-term table alone is archived.
+/// Returns the right numbers, which count each payment once, whichever tables have its head. A head that only the
+/// long-term table has counts as archived.
 #[must_use]
-pub fn of(tables: &Tables) -> Numbers {
+pub fn recounted(tables: &Tables) -> Numbers {
     let mut numbers = Numbers::new();
     for (key, head) in tables.heads() {
-        // `due` is the status, the date, the instant and the id.
+        // The attribute `due` has the status, the date, the due time and the payment's id.
         let date = text(head, "due").split('#').nth(1).unwrap_or_default();
         let (status, currency) = (text(head, "status"), text(head, "currency"));
         let mut add = |what: String, number: i128| *numbers.entry(what).or_default() += number;
@@ -30,7 +31,7 @@ pub fn of(tables: &Tables) -> Numbers {
     numbers
 }
 
-/// Returns the numbers that the counters show, and what the checkpoints count without a date.
+/// Returns the numbers that the counters show, and the numbers without a date that the checkpoints hold.
 #[must_use]
 pub fn shown(hot: &BTreeMap<Key, Value>) -> Numbers {
     let mut numbers = Numbers::new();
@@ -50,7 +51,8 @@ pub fn shown(hot: &BTreeMap<Key, Value>) -> Numbers {
     numbers
 }
 
-/// Returns what an attribute counts: a status, `archived`, `unparsed`, or a sum such as `GBP.sch`.
+/// Returns the name of the number that an attribute holds; `None` if the attribute holds no number. The attribute is named
+/// after a status, `archived` or `unparsed`, or is a sum such as `GBP.sch`.
 fn counted(name: &str) -> Option<String> {
     if STATUSES.contains(&name) || ["archived", "unparsed"].contains(&name) {
         return Some(name.to_owned());
@@ -64,7 +66,7 @@ fn whole(value: &Value) -> i128 {
     value["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Returns where the numbers that are shown differ from the right ones.
+/// Returns the differences between the shown numbers and the right numbers.
 #[must_use]
 pub fn between(shown: &Numbers, right: &Numbers) -> Vec<String> {
     let mut all: Vec<&String> = shown.keys().chain(right.keys()).collect();

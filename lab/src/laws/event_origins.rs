@@ -1,4 +1,4 @@
-//! The origin of events: each names the change of its payment, with both statuses and the time.
+//! The law of events' origins: each event tells a change of its payment, with both statuses and the time.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,16 @@ use serde_json::Value;
 use crate::facts::heads::{id_of, is_of_head};
 use crate::laws::told_times::told_at;
 
-/// Checks the events of versions, but those by which a restore says what there is. Returns the violations.
+/// Checks the events of versions, without the events of restores and of irregular changes. Returns the violations.
 pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
     let mut made: BTreeMap<(&str, u64), Vec<Origin<'_>>> = BTreeMap::new();
     for change in changes.iter().filter(|change| is_of_head(&change.key.0)) {
         let Some(after) = &change.after else { continue };
         let version = number(after, "version");
         if change.before.as_ref().is_none_or(|before| number(before, "version") < version) {
-            made.entry((id_of(&change.key.1), version)).or_default().push(Origin::of(change.before.as_ref(), after));
+            made.entry((id_of(&change.key.1), version))
+                .or_default()
+                .push(Origin::from_change(change.before.as_ref(), after));
         }
     }
     let is_of_change = |event: &&Value| {
@@ -32,7 +34,7 @@ pub(crate) fn check(events: &[Value], changes: &[Change]) -> Vec<String> {
     wrong.map(|event| format!("no change of the payment is the event {event}")).collect()
 }
 
-/// The change that an event names.
+/// A change of a head that an event can tell.
 struct Origin<'c> {
     from: Option<&'c str>,
     to: &'c str,
@@ -40,7 +42,7 @@ struct Origin<'c> {
 }
 
 impl<'c> Origin<'c> {
-    fn of(before: Option<&'c Value>, after: &'c Value) -> Self {
+    fn from_change(before: Option<&'c Value>, after: &'c Value) -> Self {
         let at = told_at(after).map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)).unwrap_or_default();
         Self { from: before.map(|before| text(before, "status")), to: text(after, "status"), at }
     }

@@ -1,4 +1,4 @@
-//! The law of the journal: files without overlap, which hold the log's events in their order.
+//! The law of the journal: its files do not overlap, and hold the log's events in the order of the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Returns the events of all files, in the order of the files.
 ///
 /// # Errors
-/// If a file cannot be read, or does not begin where the one before it in its epoch ended.
+/// An error if a file cannot be read, or does not begin where the file before it in the same epoch ended.
 pub async fn journaled(files: &Arc<dyn ObjectStore>) -> Result<Vec<Value>> {
     let found: Vec<ObjectMeta> = files.list(Some(&Path::from("journal"))).try_collect().await?;
     let mut places = found.iter().map(|file| place_of(&file.location)).collect::<Result<Vec<_>>>()?;
@@ -34,7 +34,7 @@ pub async fn journaled(files: &Arc<dyn ObjectStore>) -> Result<Vec<Value>> {
     Ok(events)
 }
 
-/// The place of the first event of a file, which its name says.
+/// The place of the first event of a file, by the file's name.
 fn place_of(path: &Path) -> Result<LogPosition> {
     let parts: Vec<_> = path.parts().collect();
     let [_, epoch, name] = parts.as_slice() else { anyhow::bail!("not a name of the journal: {path}") };
@@ -42,8 +42,8 @@ fn place_of(path: &Path) -> Result<LogPosition> {
     Ok(format!("{}.{number}.0", epoch.as_ref()).parse()?)
 }
 
-/// Compares the journal with the events that a reader of the log has seen. It may also have events
-/// that were lost with the log. Returns the violation, if there is one.
+/// Compares the journal with the events that a reader of the log has `seen`. The journal may also have events that were
+/// `lost` with the log. Returns the violation, if there is one.
 pub(crate) async fn check(
     files: &Arc<dyn ObjectStore>,
     seen: &[Value],
@@ -61,8 +61,11 @@ pub(crate) async fn check(
     }
 }
 
-/// Returns the events of `theirs` that the log still has. Other events are an error, unless they
-/// are of the epoch that was lost, or of earlier ones, and its reader saw them `before` the loss.
+/// Returns the events of `theirs` that the log still has, or all of them if no log was lost.
+///
+/// # Errors
+/// An error if another event is of a later epoch than the lost epoch, or if an event differs from the event of the same id
+/// that a reader saw `before` the loss.
 pub(crate) fn known(
     theirs: Vec<Value>,
     log: &[Value],

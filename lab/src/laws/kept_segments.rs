@@ -1,14 +1,14 @@
-//! A segment of the log is kept for as long as readers may come.
+//! The law of kept segments: a segment of the log is kept until no reader may come any more.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use payments_machine::layers::attributes::{number, text};
 
-/// The fewest days for which a segment of the log is kept: a reader may come after 35 days, and clocks differ.
+/// The fewest days for which a segment of the log is kept: a reader may come 35 days later, and clocks differ.
 const KEPT_FOR_DAYS: i64 = 36;
 
-/// A segment of the log is kept for as long as readers may come.
+/// Checks that a segment of the log does not expire too early. Returns the violation, if there is one.
 pub(crate) fn check_segment(item: &Value) -> Option<String> {
     let written: DateTime<Utc> = text(item, "at").parse().ok()?;
     let kept_until = i64::try_from(number(item, "expires_at")).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Each change of a head is legal: it begins, takes a step, or leaves the hot table.
+//! The law of legal changes: a head begins, takes a legal step, or leaves the hot table.
 
 use serde_json::Value;
 
@@ -12,7 +12,8 @@ use payments_machine::layers::attributes::{number, text};
 const LEGAL: [(&str, &str); 4] =
     [("SCHEDULED", "PENDING"), ("SCHEDULED", "CANCELLED"), ("PENDING", "PROCESSED"), ("PENDING", "FAILED")];
 
-/// Checks a change of a head: it begins, takes a step, or leaves the hot table. Returns the violation, if there is one.
+/// Checks a change of a head in the hot table: the head begins, takes a step, or leaves. Returns the violation, if there
+/// is one.
 #[must_use]
 pub fn check_change(before: Option<&Value>, after: Option<&Value>) -> Option<String> {
     match (before, after) {
@@ -23,14 +24,15 @@ pub fn check_change(before: Option<&Value>, after: Option<&Value>) -> Option<Str
     }
 }
 
-/// A head begins as SCHEDULED, and due at its slot.
+/// Checks that a head begins as SCHEDULED, and is due at the instant of its slot.
 fn check_beginning(head: &Value) -> Option<String> {
     let is_at_slot = text(head, "due").ends_with(text(head, "sk"));
     let good = text(head, "status") == "SCHEDULED" && number(head, "version") == 1 && is_at_slot && is_consistent(head);
     (!good).then(|| format!("begins as {head}"))
 }
 
-/// A step is an amendment, a transition, a later dispatch attempt, or the removal from `unreported`, after which a settled head expires.
+/// Checks that a step is an amendment, a transition, a later dispatch attempt, or a report, which removes a settled head
+/// from `unreported`.
 fn check_step(before: &Value, after: &Value) -> Option<String> {
     if before["details"] != after["details"] {
         return amended::check_step(before, after, is_consistent(after));
@@ -45,7 +47,7 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
     let (old, new) = (trail(before), trail(after));
     let (attempt, next) = (number(before, "dispatchAttempt"), number(after, "dispatchAttempt"));
     let is_redrive = from == "PENDING" && to == "PENDING" && before["version"] == after["version"];
-    // A redrive skips the attempts that were missed, and changes nothing else.
+    // A redrive may skip dispatch attempts, and changes nothing but their number.
     if is_redrive && next > attempt {
         let mut redriven = before.clone();
         redriven["dispatchAttempt"] = after["dispatchAttempt"].clone();
@@ -54,7 +56,7 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
     if before.get("unreported").is_some() && as_in_history(before) == as_in_history(after) {
         return after.get("unreported").is_some().then(|| format!("was reported as {before} and became {after}"));
     }
-    // A redrive between the two writes of a settlement is forgotten.
+    // The attempt may go down: a settlement overwrites a redrive that came between its two writes.
     let attempts = if to == "PENDING" { next == 1 } else { next <= attempt };
     let steps = number(after, "version") == number(before, "version") + 1 && new.starts_with(old);
     let is_last_amendment = before["amended"] == after["amended"] || is_settled(to);
@@ -63,13 +65,13 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
     (!legal).then(|| format!("was {from} v{old} and became {to} v{new}: {after}"))
 }
 
-/// A head leaves when it is over and reported.
+/// Checks that a head that leaves the hot table is terminal, and reported if it was settled.
 fn check_leaving(head: &Value) -> Option<String> {
     let good = check_over(head).is_none() && head.get("unreported").is_none();
     (!good).then(|| format!("is gone from the hot table as {head}"))
 }
 
-/// Whether a head says the same in several attributes.
+/// Whether the attributes of a head agree with each other.
 fn is_consistent(head: &Value) -> bool {
     let status = text(head, "status");
     let settled = is_settled(status);

@@ -1,4 +1,4 @@
-//! No payment twice or lost: each exists once, as its client wants it, and the answers to clients stay true.
+//! The law of no payment twice or lost: each exists once, as its client wants it, and answers to clients stay true.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::laws::amended;
 use crate::laws::both_tables::check_both;
 use payments_machine::layers::attributes::{Key, number, text};
 
-/// Checks that each payment that a client asked for exists once, that no other exists, and that the
-/// answers to clients stay true. Returns the violations.
+/// Checks that each accepted payment exists, that each payment exists only once and was asked for, and that the answers to
+/// clients stay true. Returns the violations.
 #[must_use]
 pub fn check_heads(tables: &Tables, intents: &[Intent]) -> Vec<String> {
     let mut found = Vec::new();

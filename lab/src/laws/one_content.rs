@@ -1,4 +1,4 @@
-//! At least once to the transaction service, with one id and one content: each request is that of a pending payment.
+//! The law of requests: each request is a pending payment's, and all requests of a payment have one id and content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,8 @@ use crate::facts::heads::{id_of, is_settled};
 use crate::facts::intent::Intent;
 use payments_machine::layers::attributes::{Key, number, text};
 
-/// Checks that a request is that of an intent, and that the payment was not cancelled. Returns the violation, if there is one.
+/// Checks that a request has the content of an intent, and that the payment was not cancelled. Returns the violation, if
+/// there is one.
 #[must_use]
 pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
     if *request != intent.request(request) {
@@ -17,13 +18,14 @@ pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
     intent.cancelled.then(|| "was cancelled and sent".to_owned())
 }
 
-/// The first time at which each payment was pending at each dispatch attempt, and the end of that,
-/// on any rising scale.
+/// The time at which each payment became pending at each dispatch attempt, and the time at which the payment was settled.
+/// `When` is any scale that rises with time.
 #[derive(Debug)]
 pub struct Pending<When> {
     since: BTreeMap<(String, u64), When>,
     until: BTreeMap<String, When>,
-    /// The amendments that were in force when each payment was pending: one, but where a restore took back a claim.
+    /// The names of the amendments that were in force while each payment was pending. A payment has more than one only if
+    /// a restore took back its claim.
     amendments: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -34,7 +36,7 @@ impl<When> Default for Pending<When> {
 }
 
 impl<When: Ord> Pending<When> {
-    /// Follows a change of a head.
+    /// Notes a change of a head.
     pub fn follow(&mut self, key: &Key, after: Option<&Value>, at: When) {
         if let Some(after) = after.filter(|after| text(after, "status") == "PENDING") {
             let attempt = (id_of(&key.1).to_owned(), number(after, "dispatchAttempt"));
@@ -45,18 +47,19 @@ impl<When: Ord> Pending<When> {
         }
     }
 
-    /// Returns when a payment ceased to be pending.
+    /// Returns the time at which a payment ceased to be pending.
     #[must_use]
     pub fn until(&self, id: &str) -> Option<&When> {
         self.until.get(id)
     }
 
-    /// Returns what was wanted of a payment when it was claimed.
+    /// Returns the wanted content of a payment while it was pending.
     pub fn claimed<'p>(&'p self, id: &'p str, intent: &'p Intent) -> impl Iterator<Item = Intent> + 'p {
         self.amendments.get(id).into_iter().flatten().filter_map(move |name| intent.in_force(id, name))
     }
 
-    /// Checks that a request's payment was pending at its attempt before it was sent. Returns the violation, if there is one.
+    /// Checks that a request's payment was pending at the request's attempt before the request was sent. Returns the
+    /// violation, if there is one.
     #[must_use]
     pub fn check(&self, request: &Value, sent: &When) -> Option<String> {
         let (id, attempt) = (request["paymentId"].as_str()?, request["dispatchAttempt"].as_u64()?);
@@ -65,7 +68,7 @@ impl<When: Ord> Pending<When> {
     }
 }
 
-/// A batch has each dispatch attempt of a payment once. Returns the repetitions.
+/// Checks that a batch of requests has each dispatch attempt of a payment once. Returns the violation, if there is one.
 pub(crate) fn check_batch(operation: &str, input: &Value) -> Option<String> {
     let entries = input["Entries"].as_array().filter(|_| operation == "SendMessageBatch")?;
     let mut seen = BTreeSet::new();

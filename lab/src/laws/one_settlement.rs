@@ -1,4 +1,4 @@
-//! One settlement: a payment ends as the transaction service said, and for good.
+//! The law of one settlement: a payment ends as the transaction service said, and this end is for good.
 
 use payments_model::Settlement;
 use serde_json::Value;
@@ -6,15 +6,15 @@ use serde_json::Value;
 use crate::facts::heads::is_settled;
 use payments_machine::layers::attributes::text;
 
-/// Checks that a head is settled or cancelled for good. Returns the violation, if there is one.
+/// Checks that a head is settled or cancelled. Returns the violation, if there is one.
 #[must_use]
 pub fn check_over(head: &Value) -> Option<String> {
     let status = text(head, "status");
     (!is_settled(status) && status != "CANCELLED").then(|| format!("is {status} when everything is over"))
 }
 
-/// Checks that a head is settled, if at all, as the transaction service said: with the transaction's id, or the code and the reason.
-/// Returns the violation, if there is one.
+/// Checks that a settled head has the settlement that the transaction service `said`: the transaction's id, or the code and
+/// the reason. Returns the violation, if there is one.
 #[must_use]
 pub fn check_settlement(head: &Value, said: &Settlement, is_contested: bool) -> Option<String> {
     let is = ["status", "transactionId", "failureCode", "failureReason"].map(|name| text(head, name));

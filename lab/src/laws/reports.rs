@@ -1,4 +1,4 @@
-//! The law of the reports: each settled payment is in one, once, as its head has it, and summaries add up.
+//! The law of reports: each settled payment has one row, which equals its head, and summaries add up their rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::facts::heads::{due_of, id_of, is_settled};
 /// A row of a report, by the names of its columns.
 type Row = BTreeMap<String, String>;
 
-/// A published file.
+/// A published report with its summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// The payments in it, by id.
+    /// The ids of the payments in the report, row by row.
     pub payments: Vec<String>,
-    /// Its rows, by the names of their columns.
+    /// The report's rows, by the names of their columns.
     pub rows: Vec<BTreeMap<String, String>>,
-    /// Its summary.
+    /// The report's summary.
     pub summary: Value,
-    /// Its bytes.
+    /// The bytes of the report's file.
     pub bytes: Vec<u8>,
 }
 
-/// Returns the published files by name.
+/// Returns the published reports by file name.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// An error if a report or its summary cannot be read.
 pub async fn published(files: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, Published>> {
     let found: Vec<ObjectMeta> = files.list(Some(&Path::from("reports"))).try_collect().await?;
     let mut published = BTreeMap::new();
@@ -74,7 +74,7 @@ pub(crate) fn check(published: &BTreeMap<String, Published>, heads: &BTreeMap<&K
     found
 }
 
-/// Returns the row that a head has in a report.
+/// Returns the row that a report must have for a head.
 fn row_of((pk, sk): &Key, head: &Value) -> Row {
     let number = head["amountMinor"]["N"].as_str().unwrap_or_default();
     let (due_date, due_at) = due_of(head);
@@ -99,7 +99,7 @@ fn row_of((pk, sk): &Key, head: &Value) -> Row {
     columns.into_iter().chain(same).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Returns the sums of rows as a summary has them: by payee, status and currency, PROCESSED before FAILED.
+/// Returns the sums of rows in a summary's form: by payee, status and currency, PROCESSED before FAILED.
 fn sums(rows: &[Row]) -> Value {
     let mut sums: BTreeMap<(&str, bool, &str), (u64, i64)> = BTreeMap::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Each version says when it was made.
+//! The law of times: the time that a head gives for its version is the time of the change.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
@@ -7,26 +7,27 @@ use crate::facts::heads::{is_settled, last_change};
 use crate::time::CLOCKS_AGREE;
 use payments_machine::layers::attributes::{number, text};
 
-/// The longest time from a function's look at its clock to its write.
+/// The longest time between a function's reading of its clock and its write.
 const LONGEST_WRITE: TimeDelta = TimeDelta::minutes(2);
 
-/// The time at which a head got its version, by its own word. The clocks of an amendment and of the
-/// change before it differ, so neither time need be the later one.
+/// The time that a head gives for its version: the last amendment's while the payment is SCHEDULED, and else the last
+/// status change's. These times are not compared, because their clocks can differ.
 pub(crate) fn told_at(head: &Value) -> Option<DateTime<Utc>> {
     let amended = text(&head["amended"]["M"], "at").parse().ok();
     amended.filter(|_| text(head, "status") == "SCHEDULED").or_else(|| last_change(head))
 }
 
-/// A new version has the time of its change. A new head has the time of its details, which a failed
-/// create may have left long ago. A settlement has the time of its put into the long-term table,
-/// which is checked there.
+/// Checks the time of a head's new version in the hot table. A new head is not checked: its time is that of its details,
+/// which a failed create may have written long ago. A settled head is checked in the long-term table, where it was put
+/// first. Returns the violation, if there is one.
 pub(crate) fn check_time(before: &Value, after: &Value, at: DateTime<Utc>) -> Option<String> {
     let is_copy = is_settled(text(after, "status"));
     let is_new = number(before, "version") < number(after, "version") && !is_copy;
     if is_new { check_told(after, at) } else { None }
 }
 
-/// A head that is written at an instant says that instant.
+/// Checks that a head that was written at an instant gives this instant as the time of its version. Returns the violation,
+/// if there is one.
 pub(crate) fn check_told(head: &Value, at: DateTime<Utc>) -> Option<String> {
     let told = told_at(head);
     let is_now = told.is_some_and(|told| at - LONGEST_WRITE <= told && told <= at + CLOCKS_AGREE);

@@ -331,7 +331,7 @@ fn date(
     random: &mut Rng,
 ) -> (Act, String) {
     let due = base.due().unwrap_or(now);
-    let date_of = |at| UtcSecond::of(at).map(|at| bank.zone.date_of(at).to_string()).unwrap_or_default();
+    let date_of = |at| UtcSecond::new(at).map(|at| bank.zone.date_of(at).to_string()).unwrap_or_default();
     let is_date = random.u8(0..3) == 0;
     let written = |at: DateTime<Utc>| if is_date { date_of(at) } else { at.to_rfc3339_opts(SecondsFormat::Secs, true) };
     let (left, room) = ((due - now).num_seconds(), (end - due).num_seconds() - 3_600);

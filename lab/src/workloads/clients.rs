@@ -65,7 +65,7 @@ pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>, th
 /// Sends the morning's feed: payments of this day, in batches.
 async fn feed_of(bank: Arc<Bank>, payments: usize) {
     pause(TimeDelta::hours(1)).await;
-    let today = UtcSecond::of(bank.time.now()).map(|now| bank.zone.date_of(now).to_string()).unwrap_or_default();
+    let today = UtcSecond::new(bank.time.now()).map(|now| bank.zone.date_of(now).to_string()).unwrap_or_default();
     let mut random = bank.seed.source(&format!("feed {today}"));
     let places: Vec<usize> = (0..payments).map(|_| new_intent(&bank, &mut random, today.clone())).collect();
     for batch in places.chunks(BATCH) {
@@ -104,7 +104,7 @@ async fn single(bank: &Arc<Bank>, random: &mut Rng, (left, end, then): (i64, Dat
     let now = bank.time.now();
     let due = now + TimeDelta::seconds(random.i64(60..left.min(12 * 86_400)));
     let scheduled_for = if random.u8(0..3) == 0 {
-        UtcSecond::of(due).map(|due| bank.zone.date_of(due).to_string()).unwrap_or_default()
+        UtcSecond::new(due).map(|due| bank.zone.date_of(due).to_string()).unwrap_or_default()
     } else {
         due.to_rfc3339_opts(SecondsFormat::Secs, true)
     };
@@ -297,5 +297,5 @@ async fn ask_as(bank: &Arc<Bank>, client: &str, request: &Request) -> Option<Rep
     if bank.faults.draw(FaultKind::RequestRepeated, 15) {
         return None;
     }
-    Reply::of(response).ok()
+    Reply::from_response(response).ok()
 }

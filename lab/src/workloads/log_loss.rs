@@ -46,7 +46,7 @@ impl LogLoss {
             1 => count_one_less(&mut items),
             _ => {}
         }
-        Ok(Some(Self { copy: Some((items, UtcSecond::of(bank.time.now())?)) }))
+        Ok(Some(Self { copy: Some((items, UtcSecond::new(bank.time.now())?)) }))
     }
 
     /// Takes the table away.

@@ -68,7 +68,9 @@ async fn list_account(bank: &Arc<Bank>, account: &str, random: &mut Rng) {
         let Some(head) = bank.head_of(*place) else { continue };
         let seen = places.get(id).map_or(&[][..], Vec::as_slice);
         if within(due_of(&head).1) && seen != [due_of(&head).1] {
-            let (amount, due_at, times) = (intent.amount, due_of(&head).1, seen.len());
+            let amount = intent.amount;
+            let due_at = due_of(&head).1;
+            let times = seen.len();
             bank.complain(format!(
                 "payment {amount} is {times} times in a list of {account}, and due at {due_at}: {seen:?}"
             ));

@@ -116,7 +116,7 @@ impl Operator<'_> {
         pause(TimeDelta::seconds(random.i64(0..60))).await;
         self.end_epoch(log.as_ref(), random).await?;
 
-        let to = UtcSecond::of(latest - TimeDelta::minutes(random.i64(5..400)))?;
+        let to = UtcSecond::new(latest - TimeDelta::minutes(random.i64(5..400)))?;
         let logged = match &log {
             None => self.logged().await?,
             Some(log) => {
@@ -143,7 +143,7 @@ impl Operator<'_> {
         let stream = bank.stream.renew()?;
         let restored =
             Restored { stream, tables_to: Some(to), log_to: loss.log.as_ref().and_then(LogLoss::restored_to) };
-        let (store, now) = (bank.lambda.operator(), || UtcSecond::of(bank.time.now()).unwrap_or(to));
+        let (store, now) = (bank.lambda.operator(), || UtcSecond::new(bank.time.now()).unwrap_or(to));
         self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;
         switches.table_lost.store(false, Ordering::Relaxed);
         self.sweep().await?;
@@ -163,7 +163,7 @@ impl Operator<'_> {
         pause(LONGEST_INVOCATION).await;
         lost.replace(bank)?;
         self.again(random, async || {
-            let now = UtcSecond::of(bank.time.now())?;
+            let now = UtcSecond::new(bank.time.now())?;
             match lost.restored_to() {
                 None => begin_lost(store, now).await.map(drop),
                 Some(log_to) => begin_restored(store, log_to, now).await.map(drop),
@@ -190,9 +190,11 @@ impl Operator<'_> {
 
     /// Returns the last version of each payment in the log.
     async fn logged(&self) -> Result<BTreeMap<String, u64>> {
-        let (store, mut after, mut versions) = (self.bank.lambda.operator(), LogPosition::BEGINNING, BTreeMap::new());
+        let store = self.bank.lambda.operator();
+        let mut after = LogPosition::BEGINNING;
+        let mut versions = BTreeMap::new();
         for _ in 0..10_000 {
-            let now = UtcSecond::of(self.bank.time.now())?;
+            let now = UtcSecond::new(self.bank.time.now())?;
             let Ok(head) = store.log_head().await else { continue };
             let head = head.context("there is no log")?;
             let Ok(page) = store.log_page(&head, after, usize::MAX, SEGMENTS, now).await else { continue };
@@ -293,7 +295,7 @@ impl Operator<'_> {
             accepts_gaps: false,
             finds_details: false,
             per_second: 500,
-            now: UtcSecond::of(self.bank.time.now())?,
+            now: UtcSecond::new(self.bank.time.now())?,
         })
     }
 

@@ -92,7 +92,9 @@ impl FromStr for Action {
 
     fn from_str(text: &str) -> Result<Self> {
         let mut words = text.split(' ');
-        let (name, of, more) = (words.next().unwrap_or_default(), words.next(), words.next());
+        let name = words.next().unwrap_or_default();
+        let of = words.next();
+        let more = words.next();
         ensure!(more.is_none(), "{text} has too many words");
         if let Some((_, of_resource)) = OF_RESOURCES.iter().find(|(known, _)| *known == name) {
             return Ok(of_resource(of.with_context(|| format!("{name} of what?"))?.to_owned()));

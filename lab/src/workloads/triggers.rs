@@ -198,7 +198,7 @@ async fn consume(bank: &Bank, function: &'static str, event: Value) -> Result<Va
 
 /// Invokes a function with records or messages. What it acknowledges, it has done.
 async fn invoke_with(bank: &Bank, function: &'static str, timeout: TimeDelta, event: Value) -> Result<Value, String> {
-    let asked = Asked::of(function, &event);
+    let asked = Asked::from_event(function, &event);
     let run = |functions: Arc<Functions>| async move { functions.deliver(function, event).await };
     let mut answer = bank.lambda.invoke(function, timeout, run).await??;
     if bank.weakness == Some(Weakness::UnsettledAcknowledged) && function == "settle" {

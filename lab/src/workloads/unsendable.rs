@@ -12,7 +12,7 @@ use payments_model::PaymentId;
 use serde_json::{Value, json};
 
 use crate::facts::heads::{Tables, id_of, transfer};
-use crate::facts::results::{failed, of_settlement};
+use crate::facts::results::{failed, from_settlement};
 use crate::time::pause;
 use crate::workloads::clients::cancel;
 use crate::world::bank::Bank;
@@ -85,7 +85,7 @@ fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
         let mut state = bank.state();
         let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
         if is_known {
-            of_settlement(&transfer, &settlement)
+            from_settlement(&transfer, &settlement)
         } else {
             state.intents[place].contested = true;
             state.by_hand.refused.insert(id.to_owned());

@@ -31,7 +31,7 @@ const LONGEST_DELIVERY: TimeDelta = TimeDelta::hours(6);
 /// Creates the endpoint of a receiver, which gets everything from the beginning.
 pub(crate) async fn create(stack: &Stack, seed: Seed, time: Time, faults: &Faults) -> Result<Receivers> {
     let receivers = Receivers::default();
-    let ((id, chosen), now) = (chosen()?, UtcSecond::of(time.now())?);
+    let ((id, chosen), now) = (chosen()?, UtcSecond::new(time.now())?);
     let store = stack.store(stack.client());
     store
         .create_webhook_endpoint(
@@ -110,7 +110,7 @@ pub(crate) async fn check(bank: &Bank) -> Option<String> {
 async fn survives(bank: &Bank) -> Result<()> {
     let (id, wanted) = chosen()?;
     let endpoint = bank.lambda.operator().webhook_endpoint(&id).await?.context("the endpoint is lost")?;
-    let is_as_created = endpoint.chosen == wanted && endpoint.created_at == UtcSecond::of(bank.begin)?;
+    let is_as_created = endpoint.chosen == wanted && endpoint.created_at == UtcSecond::new(bank.begin)?;
     ensure!(is_as_created && endpoint.disabled_at.is_none(), "the endpoint is another one: {endpoint:?}");
     Ok(())
 }

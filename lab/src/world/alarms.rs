@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn an_alarm_is_on_from_the_first_look_to_the_last() {
         let polled =
-            Metric::of("AWS/Lambda", "PolledEventCount", "EventSourceMappingUUID", "DispatchFunctionBecamePending");
+            Metric::new("AWS/Lambda", "PolledEventCount", "EventSourceMappingUUID", "DispatchFunctionBecamePending");
         assert_eq!(times("DispatchStopped", &polled, |_| Some(0)), []);
         let stopped = times("DispatchStopped", &polled, |minute| (!(60..120).contains(&minute)).then_some(0));
         assert_eq!(stopped, [Raised { from: at(75), by_both: Some(at(105)), to: Some(at(121)) }]);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_alarm_that_stays_on_has_no_end() {
-        let dead = Metric::of("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", "ResultDeadLetters");
+        let dead = Metric::new("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", "ResultDeadLetters");
         let stays = times("ResultDeadLettersAlarm", &dead, |minute| Some(i64::from(minute >= 100)));
         assert_eq!(stays, [Raised { from: at(101), by_both: Some(at(101)), to: None }]);
     }

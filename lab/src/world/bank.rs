@@ -110,7 +110,7 @@ pub(crate) struct State {
 
 impl State {
     /// Returns the state before anything has happened.
-    pub(crate) fn of(service: TransactionService) -> Self {
+    pub(crate) fn new(service: TransactionService) -> Self {
         Self {
             service,
             drawn: 0,

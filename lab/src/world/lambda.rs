@@ -86,7 +86,7 @@ impl Lambda {
                     store: Store::new(client, stack.environment.tables.clone()),
                     requests: requests(network, caller),
                     clock: time.clock(ahead),
-                    metrics: stack.metrics.of_function(caller.function),
+                    metrics: stack.metrics.for_function(caller.function),
                     reports: Arc::clone(reports),
                     webhooks: webhooks.clone(),
                     operations: Arc::new(OneMachine::on(stack)),

@@ -36,14 +36,14 @@ impl Metrics {
 
     fn of_function(&self, name: &str, package: &str, value: i64) {
         if let Ok(id) = self.resources.function(package) {
-            self.seen().push((Metric::of("AWS/Lambda", name, "FunctionName", id), value));
+            self.seen().push((Metric::new("AWS/Lambda", name, "FunctionName", id), value));
         }
     }
 
     fn of_mapping(&self, name: &str, package: &str, value: usize) {
         if let Ok(id) = self.resources.mapping(package) {
             let value = i64::try_from(value).unwrap_or(i64::MAX);
-            self.seen().push((Metric::of("AWS/Lambda", name, "EventSourceMappingUUID", id), value));
+            self.seen().push((Metric::new("AWS/Lambda", name, "EventSourceMappingUUID", id), value));
         }
     }
 
@@ -85,7 +85,7 @@ impl Metrics {
     pub(crate) fn throttled(&self, place: &str) {
         let (table, index) = place.split_once('/').map_or((place, None), |(table, index)| (table, Some(index)));
         let table = if table == "payments" { "PaymentsTable" } else { "HistoryTable" };
-        let mut metric = Metric::of("AWS/DynamoDB", "WriteThrottleEvents", "TableName", table);
+        let mut metric = Metric::new("AWS/DynamoDB", "WriteThrottleEvents", "TableName", table);
         metric.dimensions.extend(index.map(|index| ("GlobalSecondaryIndexName".to_owned(), index.to_owned())));
         self.seen().push((metric, 1));
     }
@@ -93,7 +93,7 @@ impl Metrics {
     /// Counts a response of the API. A function that fails or is killed is one, too.
     pub(crate) fn answered(&self, status: u16) {
         if status >= 500 {
-            self.seen().push((Metric::of("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi"), 1));
+            self.seen().push((Metric::new("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi"), 1));
         }
     }
 
@@ -105,7 +105,7 @@ impl Metrics {
             for (name, value) in
                 [("ApproximateNumberOfMessagesVisible", visible), ("ApproximateAgeOfOldestMessage", age)]
             {
-                self.seen().push((Metric::of("AWS/SQS", name, "QueueName", id), value));
+                self.seen().push((Metric::new("AWS/SQS", name, "QueueName", id), value));
             }
         }
     }
@@ -137,7 +137,7 @@ mod tests {
     use crate::world::template::template;
 
     fn metrics() -> Metrics {
-        Metrics::new(payments_boot::Metrics::captured(), Resources::of(template().unwrap()).unwrap())
+        Metrics::new(payments_boot::Metrics::captured(), Resources::parse(template().unwrap()).unwrap())
     }
 
     fn now() -> DateTime<Utc> {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn of_lambda(name: &str, dimension: &str, id: &str) -> Metric {
-        Metric::of("AWS/Lambda", name, dimension, id)
+        Metric::new("AWS/Lambda", name, dimension, id)
     }
 
     #[test]
@@ -211,13 +211,14 @@ mod tests {
 
     #[test]
     fn a_queue_has_visible_messages_and_an_oldest_one() {
-        let (metrics, queues) = (metrics(), Queues::of(Template::ours().unwrap()).unwrap());
+        let (metrics, queues) = (metrics(), Queues::from_template(Template::ours().unwrap()).unwrap());
         queues.results.send("a", now() - TimeDelta::seconds(90)).unwrap();
         queues.results.send("b", now()).unwrap();
         assert_eq!(queues.results.receive(1, now()).len(), 1);
         metrics.look_at(&queues, now());
         let samples = metrics.take(now()).unwrap();
-        let of = |name: &str| samples.in_minute_before(&Metric::of("AWS/SQS", name, "QueueName", "ResultQueue"), now());
+        let of =
+            |name: &str| samples.in_minute_before(&Metric::new("AWS/SQS", name, "QueueName", "ResultQueue"), now());
         assert_eq!(of("ApproximateNumberOfMessagesVisible").unwrap().sum, 1);
         assert_eq!(of("ApproximateAgeOfOldestMessage").unwrap().sum, 90);
         assert_eq!(samples.metrics().count(), 10);
@@ -230,7 +231,7 @@ mod tests {
             metrics.throttled(place);
         }
         let of = |table: &str, index: Option<&str>| {
-            let mut metric = Metric::of("AWS/DynamoDB", "WriteThrottleEvents", "TableName", table);
+            let mut metric = Metric::new("AWS/DynamoDB", "WriteThrottleEvents", "TableName", table);
             metric.dimensions.extend(index.map(|index| ("GlobalSecondaryIndexName".to_owned(), index.to_owned())));
             metric
         };
@@ -248,7 +249,7 @@ mod tests {
     fn the_api_counts_its_own_errors_and_not_the_clients() {
         let metrics = metrics();
         [200, 422, 429, 500, 503].into_iter().for_each(|status| metrics.answered(status));
-        found(&metrics, &[(Metric::of("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi"), 2, 2)]);
+        found(&metrics, &[(Metric::new("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi"), 2, 2)]);
     }
 
     #[test]
@@ -256,7 +257,7 @@ mod tests {
         let metrics = metrics();
         let line = r#"{"_aws":{"CloudWatchMetrics":[{"Namespace":"ScheduledPayments","Dimensions":[["Function"]],"Metrics":[{"Name":"Sent"}]}],"Timestamp":0},"Sent":4,"Function":"dispatch"}"#;
         let samples = metrics.resources.samples_of(line, now()).unwrap();
-        assert_eq!(samples[0].metric, Metric::of("ScheduledPayments", "Sent", "Function", "DispatchFunction"));
+        assert_eq!(samples[0].metric, Metric::new("ScheduledPayments", "Sent", "Function", "DispatchFunction"));
         found(&metrics, &[]);
     }
 }

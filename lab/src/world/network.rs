@@ -71,14 +71,14 @@ impl Network {
     /// Returns the layers of a caller's calls.
     pub(crate) fn layers(&self, caller: Caller) -> Layers {
         let Shared { time, trace, requests, throttle, record, complaints, .. } = &*self.0;
-        let weaken = self.0.weaken.of(caller.function);
+        let weaken = self.0.weaken.for_function(caller.function);
         let (travels, tables) = (self.clone(), self.clone());
         Layers::over(self.0.engine.clone())
             .with_fn(detached)
             .with_fn(move |call, next| with_later(caller, call, next))
             .with(weaken.clone())
             .with(complaints.clone())
-            .with(trace.of(&time.clock(TimeDelta::zero()), caller.function, caller.sandbox))
+            .with(trace.for_function(&time.clock(TimeDelta::zero()), caller.function, caller.sandbox))
             .with_fn(move |call, next| travels.clone().travel(caller, call, next))
             .with(Fault::new(|call| call.fate))
             .with(requests.clone())

@@ -18,7 +18,7 @@ pub(crate) fn template() -> Result<&'static Value> {
 
 /// Returns the logical ids of functions and mappings.
 pub(crate) fn resources() -> Result<Resources> {
-    Resources::of(template()?)
+    Resources::parse(template()?)
 }
 
 /// Returns the alarms of the template.

@@ -119,7 +119,7 @@ impl Audit {
     }
 
     /// Returns how many payments have a status.
-    pub(super) fn of(&self, status: Status) -> u64 {
+    pub(super) fn with_status(&self, status: Status) -> u64 {
         self.by_status.get(status.as_str()).copied().unwrap_or(0)
     }
 }

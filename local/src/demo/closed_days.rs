@@ -80,7 +80,7 @@ fn announce(stack: &Stack) -> Result<Functions> {
     environment.calendars = format!("{CALENDARS},{CURRENCY}={CALENDAR}");
     let client = stack.client();
     Functions::within(&environment, |function| {
-        let metrics = stack.metrics.of_function(function);
+        let metrics = stack.metrics.for_function(function);
         Ok(Dependencies { metrics, ..Dependencies::on(stack, client.clone()) })
     })
 }

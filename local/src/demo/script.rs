@@ -54,7 +54,7 @@ pub(super) struct Order {
 
 impl Script {
     /// Creates the script. Half of the payments are from the feed. Each has data of the kind and the size, or sizes vary.
-    pub(super) fn of(
+    pub(super) fn draw(
         seed: u64,
         payments: u64,
         (data_kind, data_bytes): (DataKind, Option<usize>),
@@ -164,7 +164,7 @@ impl Script {
         let amount = random.u32(1..=500_000);
         let currency = random.choice(CURRENCIES).unwrap_or("GBP");
         let mut payment = PaymentOrder::new(&payee, amount.into(), currency, scheduled_for);
-        payment.data = Data::of(&self.data_kind.value(&mut random, bytes)).ok();
+        payment.data = Data::from_value(&self.data_kind.value(&mut random, bytes)).ok();
         let origin = if fed { "feed" } else { "day" };
         let account = account(random.u64(0..self.account_count()));
         Order { account, key: format!("{origin}-{}-{number}", self.day), payment }
@@ -198,7 +198,7 @@ mod tests {
 
     fn script(seed: u64, payments: u64) -> Script {
         let (day, zone) = ("2026-11-20".parse().unwrap(), "Europe/London".parse().unwrap());
-        Script::of(seed, payments, (DataKind::default(), None), day, zone)
+        Script::draw(seed, payments, (DataKind::default(), None), day, zone)
     }
 
     #[test]

@@ -104,12 +104,14 @@ impl Summary {
 
     /// Checks the summary.
     pub fn check(&self) -> Result<()> {
-        let (audit, service, night) = (&self.audit, &self.service, &self.night);
-        let settled = audit.of(Status::Processed) + audit.of(Status::Failed);
+        let audit = &self.audit;
+        let service = &self.service;
+        let night = &self.night;
+        let settled = audit.with_status(Status::Processed) + audit.with_status(Status::Failed);
         let faults: Vec<String> = [
             (self.payments.abs_diff(settled), "payments are not exactly once PROCESSED or FAILED"),
             (audit.misplaced, "payments are missing, listed twice, or listed differently by date and by account"),
-            (audit.of(Status::Processed).abs_diff(audit.transaction_ids), "transaction ids are not unique"),
+            (audit.with_status(Status::Processed).abs_diff(audit.transaction_ids), "transaction ids are not unique"),
             (self.duplicate_outcomes(), "payments have more than one settlement"),
             (audit.other_settlements, "payments have another settlement than the transaction service sent"),
             (self.payments.abs_diff(service.payments), "payments did not reach the transaction service"),

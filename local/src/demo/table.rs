@@ -29,7 +29,7 @@ impl Summary {
     fn statuses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {:<22}{:>12}", "STATUS", "PAYMENTS")?;
         for status in Status::ALL {
-            let count = self.audit.of(status);
+            let count = self.audit.with_status(status);
             if count == 0 {
                 continue;
             }

@@ -29,7 +29,7 @@ impl Recorders {
     }
 
     /// Returns the recorder of a function, if it has a phase.
-    pub(super) fn of(&self, function: &'static str) -> Option<&Recorder> {
+    pub(super) fn for_function(&self, function: &'static str) -> Option<&Recorder> {
         PHASES.iter().zip(&self.0).find(|((_, known, _), _)| *known == function).map(|(_, recorder)| recorder)
     }
 

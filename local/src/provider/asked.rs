@@ -34,7 +34,7 @@ pub(super) enum Wrong<'f> {
 
 impl<'f> Asked<'f> {
     /// Reads a request, whose redirect has to be one of these.
-    pub(super) fn of(form: &'f Form, redirects: &[String]) -> Result<Self, Wrong<'f>> {
+    pub(super) fn parse(form: &'f Form, redirects: &[String]) -> Result<Self, Wrong<'f>> {
         let shown = |why: String| Wrong::Shown(why);
         let client = form.one("client_id").ok().flatten().unwrap_or_default();
         if client != CONSOLE_CLIENT {

@@ -9,7 +9,7 @@ pub(super) struct Form(Vec<(String, String)>);
 pub(super) struct Repeated;
 
 impl Form {
-    pub(super) fn of(encoded: &[u8]) -> Self {
+    pub(super) fn parse(encoded: &[u8]) -> Self {
         Self(form_urlencoded::parse(encoded).into_owned().collect())
     }
 

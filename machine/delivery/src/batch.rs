@@ -66,7 +66,7 @@ pub(crate) fn state(answer: &Result<Value, String>) -> Result<Value, Failure> {
 }
 
 impl Batch {
-    pub(crate) fn of(records: Vec<Record>) -> Self {
+    pub(crate) fn from_records(records: Vec<Record>) -> Self {
         Self { records, invocations: 0 }
     }
 
@@ -99,7 +99,7 @@ impl Batch {
         if settings.bisect_batch_on_function_error && function_error && self.records.len() > 1 {
             let half = self.records.len().div_ceil(2);
             let second = self.records.split_off(half);
-            Next::Again(vec![Self::of(self.records), Self::of(second)])
+            Next::Again(vec![Self::from_records(self.records), Self::from_records(second)])
         } else if settings.maximum_retry_attempts.is_some_and(|retries| self.invocations > retries) {
             Next::Discard(self)
         } else {

@@ -68,7 +68,7 @@ struct UserIdentity<'a> {
 
 impl DynamoDbStream {
     /// Returns the stream of a table: the one that was enabled last.
-    pub async fn of_table(client: Client, table: &str) -> Result<Self, SourceError> {
+    pub async fn for_table(client: Client, table: &str) -> Result<Self, SourceError> {
         let (mut from, mut latest) = (None, None);
         loop {
             let page = client.list_streams().table_name(table).set_exclusive_start_stream_arn(from).send().await;
@@ -183,7 +183,7 @@ impl DynamoDbStream {
             }),
         };
         let event = serde_json::to_value(event).map_err(crate::record::RecordError::from)?;
-        Ok(Record::of_event(event)?)
+        Ok(Record::from_event(event)?)
     }
 }
 

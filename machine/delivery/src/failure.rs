@@ -61,7 +61,7 @@ mod tests {
     fn a_failure_record_has_the_shape_of_lambda_s() {
         let record = |number: &str, created: i64| {
             let change = json!({"SequenceNumber": number, "ApproximateCreationDateTime": created});
-            Record::of_event(json!({"dynamodb": change})).unwrap()
+            Record::from_event(json!({"dynamodb": change})).unwrap()
         };
         let discarded = Discarded {
             function: "dispatch",

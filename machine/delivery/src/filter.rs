@@ -64,18 +64,18 @@ impl Filter {
     /// Parses a pattern.
     pub fn parse(pattern: &str) -> Result<Self, FilterError> {
         match serde_json::from_str(pattern).map_err(FilterError::Json)? {
-            Value::Object(fields) => Self::of(&fields, ""),
+            Value::Object(fields) => Self::from_fields(&fields, ""),
             other => Err(unsupported("", &other)),
         }
     }
 
-    fn of(fields: &Map<String, Value>, path: &str) -> Result<Self, FilterError> {
+    fn from_fields(fields: &Map<String, Value>, path: &str) -> Result<Self, FilterError> {
         let rule = |(name, value): (&String, &Value)| {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             let rule = match value {
                 // An operator of AWS's, and no field of a record.
                 _ if name.starts_with('$') => return Err(unsupported(&path, value)),
-                Value::Object(fields) => Rule::Nested(Self::of(fields, &path)?),
+                Value::Object(fields) => Rule::Nested(Self::from_fields(fields, &path)?),
                 Value::Array(tests) if !tests.is_empty() => {
                     Rule::AnyOf(tests.iter().map(|value| test(value, &path)).collect::<Result<_, _>>()?)
                 }

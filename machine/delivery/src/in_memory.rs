@@ -143,7 +143,7 @@ mod tests {
 
     fn record(number: u64) -> Record {
         let change = json!({"SequenceNumber": number.to_string(), "ApproximateCreationDateTime": 1_796_000_000});
-        Record::of_event(json!({"dynamodb": change})).unwrap()
+        Record::from_event(json!({"dynamodb": change})).unwrap()
     }
 
     fn numbers(page: &Page) -> Vec<&str> {
@@ -176,7 +176,9 @@ mod tests {
     #[test]
     fn a_split_ends_a_shard() {
         let stream = InMemoryStream::new("arn");
-        let (a, b, c) = (ShardId::from("a"), ShardId::from("b"), ShardId::from("c"));
+        let a = ShardId::from("a");
+        let b = ShardId::from("b");
+        let c = ShardId::from("c");
         stream.add_shard(a.clone(), None).unwrap();
         stream.push(&a, record(1)).unwrap();
         stream.split(&a, &[b.clone(), c], DateTime::UNIX_EPOCH).unwrap();
@@ -192,7 +194,7 @@ mod tests {
     fn what_was_trimmed_is_gone_and_a_reader_goes_on_with_the_oldest_record() {
         let created = |number: u64, seconds: i64| {
             let change = json!({"SequenceNumber": number.to_string(), "ApproximateCreationDateTime": seconds});
-            Record::of_event(json!({ "dynamodb": change })).unwrap()
+            Record::from_event(json!({ "dynamodb": change })).unwrap()
         };
         let stream = InMemoryStream::new("arn");
         let (a, b) = (ShardId::from("a"), ShardId::from("b"));

@@ -48,7 +48,7 @@ struct Change {
 
 impl Record {
     /// Creates a record from an element of a Lambda event's `Records`.
-    pub fn of_event(event: Value) -> Result<Self, RecordError> {
+    pub fn from_event(event: Value) -> Result<Self, RecordError> {
         let Envelope { dynamodb } = Envelope::deserialize(&event)?;
         let seconds = dynamodb.approximate_creation_date_time;
         Ok(Self {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_record_knows_its_place_and_time() {
-        let record = Record::of_event(event("0042", &json!(1_796_000_000))).unwrap();
+        let record = Record::from_event(event("0042", &json!(1_796_000_000))).unwrap();
         assert_eq!(record.sequence_number(), &SequenceNumber::from(42));
         assert_eq!(record.created_at().timestamp(), 1_796_000_000);
         let moved = record.at(7.into());
@@ -113,7 +113,7 @@ mod tests {
         for bad in
             [json!(null), json!({}), event("x", &json!(1)), event("1", &json!("1")), event("1", &json!(i64::MAX))]
         {
-            assert!(Record::of_event(bad.clone()).is_err(), "{bad}");
+            assert!(Record::from_event(bad.clone()).is_err(), "{bad}");
         }
     }
 }

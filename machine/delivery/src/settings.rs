@@ -101,7 +101,7 @@ pub(crate) fn enabled() -> bool {
 
 impl StreamSettings {
     /// Returns AWS's defaults: batches of 100, retried for ever.
-    pub fn of(function_name: &str) -> Self {
+    pub fn for_function(function_name: &str) -> Self {
         Self {
             function_name: function_name.to_owned(),
             stream: String::new(),

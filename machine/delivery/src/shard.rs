@@ -184,7 +184,7 @@ impl ShardReader {
         let size = chosen.clamp(1, fits);
         self.window = self.window.take().or(opened);
         self.waiting_since = None;
-        self.in_flight.push_back(Batch::of(self.waiting.drain(..size).collect()));
+        self.in_flight.push_back(Batch::from_records(self.waiting.drain(..size).collect()));
     }
 
     /// Returns how many of the waiting records fit into one invocation: at least one.
@@ -233,7 +233,7 @@ impl ShardReader {
                 let rest = batch.records.split_off(index);
                 self.advance_to(&batch.records);
                 let remaining = rest.len();
-                self.again(vec![Batch::of(rest)], context);
+                self.again(vec![Batch::from_records(rest)], context);
                 return DeliveryOutcome::Retrying { why: REPORTED.to_owned(), remaining };
             }
             BatchOutcome::DoneBefore(_) => Failure { why: REPORTED.to_owned(), function_error: false },

@@ -120,19 +120,19 @@ pub(super) fn operation<Form: OutputForm>(name: &str) -> Option<Operation<Form>>
 
 /// A form of an operation's output.
 pub(super) trait OutputForm: Sized {
-    fn of(output: &impl Serialize) -> serde_json::Result<Self>;
+    fn from_output(output: &impl Serialize) -> serde_json::Result<Self>;
 }
 
 /// The body of a response.
 impl OutputForm for String {
-    fn of(output: &impl Serialize) -> serde_json::Result<Self> {
+    fn from_output(output: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::to_string(output)
     }
 }
 
 /// JSON that nobody needs as text: whole tables are read in this form.
 impl OutputForm for Value {
-    fn of(output: &impl Serialize) -> serde_json::Result<Self> {
+    fn from_output(output: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::to_value(output)
     }
 }
@@ -143,7 +143,7 @@ fn run<Input: DeserializeOwned, Output: Serialize, Form: OutputForm>(
 ) -> Result<Form, DynoxideError> {
     let input = serde_json::from_slice(input).map_err(|error| malformed(&error))?;
     let output = operation(input)?;
-    Form::of(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+    Form::from_output(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
 }
 
 /// Returns DynamoDB's error for an input that the operation cannot have. The engine's readers put the kind of error before

@@ -176,7 +176,7 @@ impl Reply {
     }
 
     /// Creates a reply of JSON.
-    pub fn of(status: u16, json: Value) -> Self {
+    pub fn from_json(status: u16, json: Value) -> Self {
         let body = json.to_string();
         Self { json: Arc::new(json).into(), ..Self::new(status, body) }
     }
@@ -184,7 +184,7 @@ impl Reply {
     /// Creates an error with DynamoDB's namespace before its code, as DynamoDB sends it.
     pub fn refusal(status: u16, code: &str, message: &str) -> Self {
         let code = format!("com.amazonaws.dynamodb.v20120810#{code}");
-        Self::of(status, json!({ "__type": code, "message": message }))
+        Self::from_json(status, json!({ "__type": code, "message": message }))
     }
 
     /// The body, parsed on first use; null if it is not JSON.

@@ -22,11 +22,11 @@ pub struct Process(Arc<Notify>);
 impl<Decide: Fn(&Call) -> Fate + Send + Sync> Fault<Decide> {
     /// Creates a layer of a process that nobody runs.
     pub fn new(decide: Decide) -> Self {
-        Self::of(&Process::default(), decide)
+        Self::for_process(&Process::default(), decide)
     }
 
     /// Creates a layer of a process.
-    pub fn of(process: &Process, decide: Decide) -> Self {
+    pub fn for_process(process: &Process, decide: Decide) -> Self {
         Self { decide, process: process.clone() }
     }
 }
@@ -38,7 +38,7 @@ impl<Decide: Fn(&Call) -> Fate + Send + Sync> Layer for Fault<Decide> {
         let fate = call.fate;
         match fate {
             Fate::Refuse(status, code) => return Ok(Reply::refusal(status, code, "injected")),
-            Fate::CancelTransaction(reason) => return Ok(Reply::of(400, cancellation(call.input(), reason))),
+            Fate::CancelTransaction(reason) => return Ok(Reply::from_json(400, cancellation(call.input(), reason))),
             Fate::LoseRequest => return Err(lost()),
             Fate::KillBefore => return self.process.kill().await,
             Fate::Pass | Fate::LoseReply | Fate::RefuseFirstEntry | Fate::KillAfter => {}

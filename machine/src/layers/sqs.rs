@@ -41,7 +41,9 @@ impl Sqs {
         changes: &Changes,
         is_rejected: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Self {
-        let (queue, clock, changes) = (queue.clone(), clock.clone(), changes.clone());
+        let queue = queue.clone();
+        let clock = clock.clone();
+        let changes = changes.clone();
         Self { queue, clock, changes, is_rejected: Arc::new(is_rejected), sent: Arc::default() }
     }
 
@@ -69,6 +71,6 @@ impl Layer for Sqs {
             self.sent().push(Sent { at: now, after_changes, request: serde_json::from_str(body).unwrap_or_default() });
             successful.push(json!({ "Id": id, "MessageId": message.to_string(), "MD5OfMessageBody": "" }));
         }
-        Ok(Reply::of(200, json!({ "Successful": successful, "Failed": failed })))
+        Ok(Reply::from_json(200, json!({ "Successful": successful, "Failed": failed })))
     }
 }

@@ -167,7 +167,9 @@ impl Throttle {
     /// Charges what a call used, and remembers the shards of the heads that it wrote. If several keys of a place share the
     /// cost, because an index entry moved, each is charged an equal part.
     fn charge(&self, operation: &str, input: &Value, answer: &Value) {
-        let (mut state, mut used, second) = (self.state(), CapacityUse::new(), self.second());
+        let mut state = self.state();
+        let mut used = CapacityUse::new();
+        let second = self.second();
         let state = &mut *state;
         add_capacity(&mut used, operation, answer);
         let item = if input["Item"].is_object() { &input["Item"] } else { &input["Key"] };
@@ -254,7 +256,7 @@ impl Layer for Throttle {
 impl Place {
     /// Creates a place of so many partitions.
     pub fn new(name: &str, partitions: u32, second: i64, heats: Vec<Heat>) -> Self {
-        let ranges = Partitions::of(partitions);
+        let ranges = Partitions::new(partitions);
         Self { name: name.to_owned(), used: vec![[0; 2]; ranges.count()], ranges, heats, second }
     }
 

@@ -31,7 +31,7 @@ pub struct TraceOf {
 
 impl Trace {
     /// Returns the layer of a caller.
-    pub fn of(&self, clock: &Clock, function: &'static str, sandbox: usize) -> TraceOf {
+    pub fn for_function(&self, clock: &Clock, function: &'static str, sandbox: usize) -> TraceOf {
         TraceOf { trace: self.clone(), clock: clock.clone(), function, sandbox }
     }
 

@@ -43,7 +43,7 @@ impl Weaken {
     }
 
     /// Returns the layer of a function's calls: they are weakened if the weakness is about that function.
-    pub fn of(&self, function: &'static str) -> Self {
+    pub fn for_function(&self, function: &'static str) -> Self {
         Self { function: Some(function), ..self.clone() }
     }
 
@@ -90,6 +90,6 @@ impl Layer for Swallow {
         let is_swallowed = self.0.row().is_some_and(|row| {
             (row.swallows)(&call.operation, call.input()) && happens(&mut self.0.state().1, SWALLOWED)
         });
-        if is_swallowed { Ok(Reply::of(200, json!({}))) } else { next.send(call).await }
+        if is_swallowed { Ok(Reply::from_json(200, json!({}))) } else { next.send(call).await }
     }
 }

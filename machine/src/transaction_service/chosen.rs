@@ -41,7 +41,7 @@ impl Chosen {
 
     /// The choice by a reference, if it makes one.
     #[must_use]
-    pub fn of(reference: &str) -> Option<Self> {
+    pub fn parse(reference: &str) -> Option<Self> {
         let word = reference.split(' ').next();
         Self::ALL.into_iter().find(|(_, known)| Some(*known) == word).map(|(chosen, _)| chosen)
     }

@@ -22,7 +22,7 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    pub(super) fn of(stack: &Stack) -> Self {
+    pub(super) fn new(stack: &Stack) -> Self {
         let names = &stack.environment.tables;
         let tables = [(names.payments.clone(), PAYMENTS.time_to_live), (names.history.clone(), HISTORY.time_to_live)];
         Self { client: stack.client(), tables, next: None }

@@ -38,7 +38,7 @@ pub(super) struct Publishing {
 const AT_ONCE: usize = 8;
 
 impl Publishing {
-    pub(super) async fn of(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Result<Self> {
+    pub(super) async fn start(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Result<Self> {
         let stream = match stack.log_stream().await {
             Ok(stream) => Some(StreamMapping::new(stream_settings("publish", None)?, stream)?),
             Err(_) => None,
@@ -60,7 +60,9 @@ impl Publishing {
         }
         let ended = self.reap();
         if self.running.len() < AT_ONCE {
-            let (runtime, functions, deadline) = (Handle::current(), Arc::clone(&self.functions), self.deadline());
+            let runtime = Handle::current();
+            let functions = Arc::clone(&self.functions);
+            let deadline = self.deadline();
             // On a thread of its own, as in Lambda.
             self.running.push(spawn_blocking(move || runtime.block_on(run(&*functions, input, deadline))));
         }

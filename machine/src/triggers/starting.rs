@@ -29,7 +29,7 @@ pub(super) struct Starting {
 }
 
 impl Starting {
-    pub(super) fn of(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Self {
+    pub(super) fn new(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Self {
         let (clock, started) = (stack.clock.clone(), stack.started.clone());
         Self { functions, clock, timeout, started, is_in_background: false, running: None }
     }

@@ -116,7 +116,7 @@ counts! {
 
 impl Counts {
     /// Returns the sum of metric lines. Other lines are ignored.
-    pub fn of(lines: &[String]) -> Self {
+    pub fn from_lines(lines: &[String]) -> Self {
         let mut sum = Self::default();
         lines.iter().filter_map(|line| serde_json::from_str::<Self>(line).ok()).for_each(|counts| sum += counts);
         sum
@@ -224,7 +224,7 @@ mod tests {
             r#"{"Processed":4}"#,
             "no metric",
         ];
-        let mut tick = Tick { counts: Counts::of(&lines.map(str::to_owned)), ..Tick::default() };
+        let mut tick = Tick { counts: Counts::from_lines(&lines.map(str::to_owned)), ..Tick::default() };
         let counts =
             serde_json::json!({ "date": "2026-11-20", "byStatus": { "PENDING": 0, "PROCESSED": 6 }, "archived": 2 });
         tick.today = in_words(&counts);

@@ -1,7 +1,7 @@
-//! Counters are set to what the tables hold, and what was counted where is forgotten.
+//! Counters are set to the numbers of payments in the tables. Checkpoints and findings of recounts are deleted.
 //!
-//! Nobody writes, and the hot table has no stream: so what is there is exact, once the indexes have caught up. A step that is repeated
-//! sees the rest.
+//! Nobody writes, and the hot table has no stream: so the tables are exact once the indexes have caught up. A repeated
+//! step corrects the rest.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use payments_store::{DueRecount, Recounted, Store};
 
 use super::outcome::{Finding, Line};
 
-/// How many queries are under way at once.
+/// The queries that run at once.
 const QUERIES: usize = 16;
 
-/// Which dates are compared: those of the events, and all from this date on that have counters or payments.
+/// The dates to compare: those of the events, and all from this date on that have counters or payments.
 #[derive(Debug)]
 pub(crate) struct Dates {
     pub(crate) known: BTreeSet<BusinessDate>,
@@ -43,7 +43,7 @@ pub(crate) async fn dates(store: &Store, shards: ShardCount, dates: Dates) -> Re
 
 /// Counts the payments of a date in both tables.
 async fn recount(store: &Store, shards: ShardCount, date: BusinessDate) -> Result<Recounted> {
-    let ranges = shards.all().flat_map(|shard| Status::ALL.map(|status| DueRecount::of(date, shard, status)));
+    let ranges = shards.all().flat_map(|shard| Status::ALL.map(|status| DueRecount::new(date, shard, status)));
     let counted = futures::stream::iter(ranges).map(async |mut range| {
         while store.recount_next(&mut range).await? {}
         anyhow::Ok(range.found())
@@ -82,7 +82,7 @@ pub(crate) async fn set(
     Ok(true)
 }
 
-/// Deletes the checkpoints and the findings of recounts, if `is_apply`. Returns how many there were.
+/// Deletes the checkpoints and the findings of recounts, if `is_apply`. Returns their number.
 pub(crate) async fn forget(store: &Store, is_apply: bool) -> Result<u64> {
     let (shards, findings) = (store.checkpoints().await?, store.evidence(BusinessDate::MIN, BusinessDate::MAX).await?);
     let count = shards.len() + findings.len();

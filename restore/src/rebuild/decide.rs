@@ -1,7 +1,7 @@
-//! What is to be done with one payment: a decision without any call.
+//! The decision about one payment, made without any call.
 //!
-//! The long-term table decides how a payment ended, if it has it. Otherwise the log says what the head lacks. What contradicts is listed,
-//! and never changed.
+//! If the long-term table has the payment's end, that end counts. Otherwise the log has the versions that the head
+//! lacks. Contradictory data is listed, and never changed.
 
 use std::collections::HashMap;
 
@@ -14,52 +14,52 @@ use super::known::{Known, LoggedAmendment, Version};
 use super::outcome::{Change, Finding};
 use super::redates::{Contents, Redate, rebuilt};
 
-/// What there is of a payment.
+/// The data of a payment: its events, heads and details.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'s> {
     pub(crate) known: &'s Known,
-    /// Its head in the hot table.
+    /// The head in the hot table.
     pub(crate) hot: Option<&'s StoredHead>,
-    /// Its head in the long-term table.
+    /// The head in the long-term table.
     pub(crate) history: Option<&'s StoredHead>,
-    /// Its first details.
+    /// The first details.
     pub(crate) details: Option<&'s Details>,
-    /// The details of its amendments, and of others'.
+    /// The details of amendments, also of other payments.
     pub(crate) amended: &'s HashMap<DetailsKey, Result<Details, StoreError>>,
-    /// What its redates follow whose details are lost.
+    /// The stored details that a redate with lost details may follow.
     pub(crate) contents: &'s Contents,
 }
 
-/// What decides beside it.
+/// The options and times of all decisions.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) excepts: Vec<Except>,
-    /// Since when payments may be settled of which the restored table knows nothing.
+    /// The instant since which the restored table may lack settlements.
     pub(crate) since: UtcSecond,
     pub(crate) now: UtcSecond,
 }
 
-/// One write. They are made in their order.
+/// A write. The writes of a decision are made in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Write {
-    /// The details of a redate are put into the long-term table, if that has none.
+    /// The details of a redate are put into the long-term table, if it lacks them.
     Details(Box<Redate>),
-    /// The settled head is put into the long-term table, if that has none.
+    /// The settled head is put into the long-term table, if it lacks one.
     ToHistory(StoredHead),
-    /// The head takes the place of the one that was read in the hot table.
+    /// The new head replaces the one that was read in the hot table.
     ToHot { read: Option<Box<StoredHead>>, new: Box<StoredHead> },
     /// The head is removed from the hot table.
     Remove(StoredHead),
 }
 
-/// What is to be done.
+/// The decision about a payment.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Decision {
-    /// The change, and the status that the head has then.
+    /// The change, and the head's status after it.
     pub(crate) change: Option<(Change, Status)>,
     pub(crate) writes: Vec<Write>,
     pub(crate) findings: Vec<(Finding, String)>,
-    /// When the tables' last change was made that the log lacks.
+    /// The time of the tables' last change that the log lacks.
     pub(crate) unlogged: Option<UtcSecond>,
 }
 
@@ -74,7 +74,7 @@ impl Decision {
     }
 }
 
-/// Decides.
+/// Decides about a payment.
 pub(crate) fn decide(seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
     let mut decision = Decision::default();
     if seen.known.is_irregular {
@@ -90,19 +90,19 @@ fn text_of(head: &Head) -> String {
     format!("{} at version {}", head.state.status(), head.version)
 }
 
-/// Until when the head of a payment stays, if a report lists it as settled then.
+/// The expiry of a payment's head, if a report lists the payment with the head's time of settlement.
 fn reported_until(seen: Seen<'_>, head: &Head, rules: &Rules) -> Option<UtcSecond> {
     let is_listed = seen.known.reported.is_some() && seen.known.reported == head.settled_at();
     is_listed.then(|| expiry_of_reported(head.due_date, rules.now))
 }
 
-/// Whether the hot table needs a settled head that it lacks: the next report takes it from there, and so does the list of a date that is not
-/// over.
+/// Whether the hot table needs a settled head that it lacks: the next report reads the head there, and so does the list
+/// of a date that is not over.
 fn comes_back(head: &Head, is_listed: bool, rules: &Rules) -> bool {
     if is_listed { rules.now < head.due_date.over_everywhere() } else { head.settled_at() >= Some(rules.since) }
 }
 
-/// Whether the head in the hot table can have ended so. One that was not claimed yet may have been amended since.
+/// Whether the head in the hot table can have had this end. An unclaimed head may have been amended since.
 fn agree(hot: &Head, end: &Head) -> bool {
     let same = (&hot.payee, hot.money, hot.due_at, hot.due_date) == (&end.payee, end.money, end.due_at, end.due_date);
     let was_amended = hot.state == State::Scheduled && hot.amendment != end.amendment && hot.version < end.version;
@@ -116,13 +116,13 @@ fn status_at(head: &Head, version: u32) -> Option<Status> {
     head.trail().nth(place).map(|entry| entry.status)
 }
 
-/// Whether the log has another amendment as the head's.
+/// Whether the log has another amendment at this version than the head.
 fn has_another_amendment(head: &Head, version: &Version) -> bool {
     let own = head.amendment.filter(|name| name.version == version.number);
     own.is_some_and(|own| version.amendment.as_ref().is_some_and(|amended| amended.name != own))
 }
 
-/// The long-term table has the payment's end.
+/// Decides about a payment whose end the long-term table has.
 fn ended(mut decision: Decision, seen: Seen<'_>, end: &StoredHead, rules: &Rules) -> Result<Decision> {
     let (head, hot) = (end.known(), seen.hot.map(StoredHead::known));
     if !matches!(without(&seen.known.versions, &rules.excepts), Rest::All(_)) {
@@ -195,7 +195,7 @@ fn restored<'v>(decision: Decision, versions: &'v [Version], rules: &Rules) -> (
     }
 }
 
-/// The long-term table has no head of the payment.
+/// Decides about a payment without a head in the long-term table.
 fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
     let (decision, versions) = restored(decision, &seen.known.versions, rules);
     let built = match (seen.hot, seen.details) {
@@ -249,7 +249,7 @@ fn unsettled(decision: Decision) -> Decision {
     )
 }
 
-/// The head at its next version, or why it cannot be there. Adds the details of a redate that are built anew.
+/// The head at its next version, or the finding that prevents it. Adds the rebuilt details of a redate to `anew`.
 fn next(
     head: &StoredHead,
     version: &Version,
@@ -280,8 +280,9 @@ fn next(
     })
 }
 
-/// The head after an amendment. If the details of a redate are lost, they are built anew. If a client's are, or say something else than the
-/// log, it is what the log says: then nothing is sent for it, and least of all what the payment said before.
+/// The head after an amendment. Lost details of a redate are built anew. If a client's details are lost or differ from
+/// the log, the head has the content of the log: then nothing is sent for the head, least of all the content before the
+/// amendment.
 fn amended_head(
     head: &StoredHead,
     (amended, version): (&LoggedAmendment, &Version),
@@ -303,7 +304,7 @@ fn amended_head(
     }
 }
 
-/// Why `dispatch` sends nothing for a head that names an amendment of the log, if so, and what the operator does.
+/// If `dispatch` sends nothing for a head that names an amendment of the log: the reason, and advice to the operator.
 fn unsendable(head: &Head, seen: Seen<'_>, anew: &[Redate]) -> Option<(Finding, String)> {
     let key = head.details_key();
     if anew.iter().any(|redate| redate.details.details_key() == key) {
@@ -336,7 +337,7 @@ fn unsendable(head: &Head, seen: Seen<'_>, anew: &[Redate]) -> Option<(Finding, 
     Some((Finding::DetailsLost, why))
 }
 
-/// The head with the versions that it lacks.
+/// Moves a head through the versions that it lacks.
 fn moved(
     mut decision: Decision,
     seen: Seen<'_>,
@@ -360,7 +361,7 @@ fn moved(
     if status.is_settled() {
         let until = reported_until(seen, new.known(), rules);
         let in_hot = new.in_hot_table(if missing.is_empty() && !new.known().unreported {
-            // It was reported before the instant of the restore.
+            // The payment was reported before the restored instant.
             Some(expiry_of_reported(new.known().due_date, rules.now))
         } else {
             until

@@ -1,4 +1,4 @@
-//! Details without a head and without an event: what was accepted, and perhaps never acknowledged.
+//! Details without a head and without an event: payments that were accepted, and perhaps never acknowledged.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,11 @@ use payments_store::{MAX_BATCH_GET, Store};
 use super::known::Payments;
 use super::outcome::{Finding, Line};
 
-/// In how many parts the long-term table is read at once.
+/// The parts of the long-term table that are read at once.
 const SEGMENTS: u16 = 8;
 
-/// Tells of all details that were accepted since an instant and of which nothing else is known. Reads the whole long-term table.
+/// Lists all details that were accepted since an instant and have neither an event nor a head. Reads the whole
+/// long-term table.
 pub(crate) async fn find(
     store: &Store,
     since: UtcSecond,

@@ -1,4 +1,4 @@
-//! `--except`: which events are left out, because the fault itself made them.
+//! `--except`: the events that are left out, because the fault itself made them.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use payments_model::{Actor, PublicActor, Status, UtcSecond};
 
 use super::known::Version;
 
-/// What an event must be to be left out. All that is given must be true.
+/// The conditions for leaving out an event. All given conditions must be true.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Except {
     actor: Option<PublicActor>,
@@ -15,7 +15,7 @@ pub struct Except {
     kind: Option<Kind>,
 }
 
-/// What kind of event is left out.
+/// The kind of an event that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Created,
@@ -24,7 +24,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(version: &Version) -> Option<Self> {
+    fn from_version(version: &Version) -> Option<Self> {
         match (version.status, &version.amendment) {
             (Status::Scheduled, None) => Some(Self::Created),
             (Status::Scheduled, Some(_)) => Some(Self::Amended),
@@ -34,7 +34,7 @@ impl Kind {
     }
 }
 
-/// Why a text is not an exception.
+/// The text is not an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected actor=client:NAME, actor=operator or actor=bank, from=INSTANT, to=INSTANT or type=payment.scheduled, payment.amended or payment.cancelled, or some of them with \
@@ -72,9 +72,9 @@ fn kind_of(text: &str) -> Result<Kind, ExceptError> {
 }
 
 impl Except {
-    /// Whether the event of this version is left out. What the bank claimed or settled never is.
+    /// Whether the event of this version is left out. Claims and settlements are never left out.
     pub(crate) fn is(&self, version: &Version) -> bool {
-        let kind = Kind::of(version);
+        let kind = Kind::from_version(version);
         kind.is_some()
             && self.actor.as_ref().is_none_or(|actor| is_by(version, actor))
             && self.from.is_none_or(|from| version.at >= from)
@@ -83,7 +83,7 @@ impl Except {
     }
 }
 
-/// Whether an actor made a version. A client may be named as its issuer does, although its name is stored in a shorter form.
+/// Whether an actor made a version. The actor may have the client's full name, although events have a shorter one.
 fn is_by(version: &Version, actor: &PublicActor) -> bool {
     let stored = PublicActor::from(&version.by);
     let shortened = match actor {
@@ -93,13 +93,13 @@ fn is_by(version: &Version, actor: &PublicActor) -> bool {
     stored == *actor || shortened
 }
 
-/// The versions without what is left out and what came after it.
+/// The versions of a payment, divided before the first one that is left out.
 pub(crate) enum Rest<'v> {
     /// Nothing is left out.
     All(&'v [Version]),
-    /// This is left, and the others are not.
+    /// The versions that are restored, and those that are left out.
     Some(&'v [Version], &'v [Version]),
-    /// Something would be left out, but the payment was sent or settled after it. So all of it stays.
+    /// A version would be left out, but the payment was sent or settled after it. So all versions stay.
     Kept(&'v [Version]),
 }
 
@@ -170,7 +170,7 @@ mod tests {
             let except: Except = format!("type={text}").parse().unwrap();
             assert_eq!((except.is(&created), except.is(&amended)), want, "{text}");
         }
-        // Whatever is asked for, what was sent stays.
+        // A claim is never left out.
         let all: Except = "from=2026-11-20T00:00:00Z".parse().unwrap();
         assert!(!all.is(&version(2, Status::Pending, "2026-11-20T09:30:00Z", "c:acme")));
         for text in

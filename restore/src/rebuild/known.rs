@@ -1,4 +1,4 @@
-//! What the events since an instant say of each payment.
+//! The events of each payment since an instant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,25 @@ use serde::Deserialize;
 
 use crate::named::named;
 
-/// The first event of an epoch that a restore began, and those of payments that follow it.
+/// The types of the first event of an epoch that a restore began, and of its payments' events.
 const RESTORED: &str = "log.restored";
 const PAYMENT_RESTORED: &str = "payment.restored";
 
-/// What is known of a payment. One with three versions takes about half a kilobyte: a day of a million payments, half a gigabyte.
+/// The events and reports of a payment. With three versions, a payment takes about half a kilobyte: a day of a million
+/// payments, half a gigabyte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// It, and when it is due by its last event.
+    /// The payment, with the due time of its last event.
     pub(crate) payment: DuePayment,
-    /// The key of its head: a guess, unless a table has it.
+    /// The key of the head: a guess, unless a table has it.
     pub(crate) key: HeadKey,
-    /// The epoch of its last event.
+    /// The epoch of the last event.
     epoch: u32,
-    /// Its versions of which there is an event, in their order.
+    /// The versions that have an event, in their order.
     pub(crate) versions: Vec<Version>,
-    /// Whether something else than this system changed it.
+    /// Whether something else than this system changed the payment.
     pub(crate) is_irregular: bool,
-    /// When it was settled, by a published report that lists it.
+    /// The time of settlement in a published report that lists the payment.
     pub(crate) reported: Option<UtcSecond>,
 }
 
@@ -39,13 +40,13 @@ pub(crate) struct Version {
     pub(crate) number: u32,
     pub(crate) status: Status,
     pub(crate) at: UtcSecond,
-    /// When it was due then.
+    /// The due time and due date at this version.
     pub(crate) due: Option<(UtcSecond, BusinessDate)>,
-    /// Who created, amended or cancelled it, as trails say it. An operator has no name in events.
+    /// The actor who created, amended or cancelled the payment, as in trails. An operator has no name in events.
     pub(crate) by: Actor,
-    /// How the payment ended, if this is a settlement.
+    /// The settlement, if this version is one.
     pub(crate) settlement: Option<Settlement>,
-    /// The amendment, if this is one.
+    /// The amendment, if this version is one.
     pub(crate) amendment: Option<LoggedAmendment>,
 }
 
@@ -53,17 +54,17 @@ pub(crate) struct Version {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoggedAmendment {
     pub(crate) name: AmendmentName,
-    /// The fields that it changed.
+    /// The changed fields.
     pub(crate) changed: Vec<String>,
     pub(crate) payee: AccountId,
     pub(crate) money: Money,
     pub(crate) reference: Option<Reference>,
-    /// When the client wants it to be made.
+    /// The date or time that the client wants.
     pub(crate) scheduled_for: ScheduledFor,
 }
 
 impl LoggedAmendment {
-    fn of(event: &Json, version: u32) -> Result<Option<Self>> {
+    fn from_event(event: &Json, version: u32) -> Result<Option<Self>> {
         let Some(id) = &event.amendment_id else { return Ok(None) };
         let (payee, amount) = (event.payee_account_id.as_deref(), event.amount_minor);
         Ok(Some(Self {
@@ -79,7 +80,7 @@ impl LoggedAmendment {
         }))
     }
 
-    /// What takes the place of the amendment's details, if they are lost: as much of them as a head says.
+    /// A substitute for the amendment's lost details: as much of them as a head has.
     pub(crate) fn stand_in(&self, head: &Head, version: &Version) -> Result<Details> {
         let (due_at, due_date) = version.due.unwrap_or((head.due_at, head.due_date));
         Ok(Details {
@@ -106,7 +107,7 @@ impl LoggedAmendment {
 }
 
 impl Version {
-    /// The transition that led to this version, and by whom. `None` for the first version and for amendments.
+    /// The transition that led to this version, and its actor. `None` for the first version and for amendments.
     pub(crate) fn transition(&self) -> Option<(Event, Actor)> {
         Some(match (self.status, &self.settlement) {
             (Status::Pending, _) => (Event::Sweep, Actor::sweep()),
@@ -128,23 +129,23 @@ impl Version {
     }
 }
 
-/// All payments of which something is known.
+/// All known payments.
 #[derive(Debug, Default)]
 pub(crate) struct Payments {
     pub(crate) known: BTreeMap<PaymentId, Known>,
-    /// The dates of all payments of the events that were read, also of earlier ones.
+    /// The dates of all payments of the events that were read, also of earlier events.
     pub(crate) dates: BTreeSet<BusinessDate>,
-    /// How many events were read.
+    /// The number of events that were read.
     pub(crate) events: u64,
     /// The marks of changes that may be missing.
     pub(crate) gaps: Vec<String>,
-    /// When the change of the first event was made that was read. What a restore tells is no change.
+    /// The time of the first change that was read. A `payment.restored` is not a change.
     pub(crate) first_at: Option<UtcSecond>,
-    /// For each restore that was read: to which instant it restored the tables, and when it was over.
+    /// For each restore that was read: the instant to which it restored the tables, and the time of its end.
     pub(crate) restores: Vec<(UtcSecond, UtcSecond)>,
-    /// The epoch of the last `log.restored` that was read, and when it began.
+    /// The epoch of the last `log.restored` that was read, and the time of its beginning.
     begun: Option<(u32, UtcSecond)>,
-    /// When the last change was made that was read.
+    /// The time of the last change that was read.
     pub(crate) last_at: Option<UtcSecond>,
 }
 
@@ -175,7 +176,7 @@ struct Json {
     restored_to: Option<String>,
 }
 
-/// The event that begins an epoch, as far as it says what was before.
+/// The first event of an epoch: its time, and the end of the epoch before.
 pub(crate) struct Mark {
     pub(crate) at: UtcSecond,
     /// The end of the epoch before, if a restore began this one.
@@ -192,7 +193,7 @@ struct MarkJson {
 }
 
 impl Mark {
-    pub(crate) fn of(json: &str) -> Result<Self> {
+    pub(crate) fn parse(json: &str) -> Result<Self> {
         let event: MarkJson = serde_json::from_str(json).context("an event cannot be read")?;
         let at: UtcSecond = event.at.parse().with_context(|| format!("the event {} has no time", event.id))?;
         let end =
@@ -209,7 +210,7 @@ struct By {
 }
 
 impl By {
-    /// The actor, as trails say it, of a change into `status`.
+    /// The actor of a change into `status`, as in trails.
     fn stored(&self, status: Status) -> Result<Actor> {
         let named =
             |letter| Ok(format!("{letter}:{}", self.name.as_deref().context("its actor has no name")?).parse()?);
@@ -227,7 +228,9 @@ impl By {
 
 impl Json {
     fn payment(&self) -> Option<Result<DuePayment>> {
-        let (account, payment, due_at) = (self.account_id.as_ref()?, self.payment_id.as_ref()?, self.due_at.as_ref()?);
+        let account = self.account_id.as_ref()?;
+        let payment = self.payment_id.as_ref()?;
+        let due_at = self.due_at.as_ref()?;
         let payment = named(account, payment, due_at);
         Some(payment.with_context(|| format!("the event {} names no payment", self.id)))
     }
@@ -235,7 +238,7 @@ impl Json {
     fn dates(&self) -> Result<Vec<BusinessDate>> {
         Ok(match (&self.due_date, &self.due_at) {
             (Some(date), _) => vec![date.parse()?],
-            // The day of the instant, wherever the bank is.
+            // The days of the instant in all time zones.
             (None, Some(at)) => [-1, 0, 1]
                 .into_iter()
                 .map(|days| date_of(at.parse::<UtcSecond>()?.saturating_add(chrono::TimeDelta::days(days))))
@@ -255,7 +258,7 @@ impl Json {
         let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
         let status = status.parse()?;
         let by = self.by.as_ref().context("it has no actor")?.stored(status)?;
-        let amendment = LoggedAmendment::of(self, number)?;
+        let amendment = LoggedAmendment::from_event(self, number)?;
         Ok(Some(Version { number, status, at, due, by, settlement, amendment }))
     }
 }
@@ -266,7 +269,7 @@ pub(crate) fn date_of(at: UtcSecond) -> Result<BusinessDate> {
 }
 
 impl Known {
-    /// The details of the amendments that the log has.
+    /// The keys of the details of the log's amendments.
     pub(crate) fn amended_details(&self) -> impl Iterator<Item = DetailsKey> + '_ {
         let payment_id = self.payment.payment_id;
         let amendments = self.versions.iter().filter_map(|version| version.amendment.as_ref());
@@ -278,7 +281,7 @@ impl Known {
         Self { payment, key, epoch: 0, versions: Vec::new(), is_irregular: false, reported: None }
     }
 
-    /// Takes an event. In a later epoch, what comes after its version was taken back by a restore.
+    /// Takes an event. If its epoch is later, a restore undid all versions after it.
     fn take(&mut self, epoch: u32, version: Version) {
         let is_later = epoch > self.epoch;
         self.versions.retain(|before| before.number < version.number || (!is_later && before.number > version.number));
@@ -309,7 +312,7 @@ impl Payments {
         if !is_told {
             self.first_at.get_or_insert(at);
         }
-        // It says what the payment is since its epoch began, and its own time is that of an old change.
+        // A `payment.restored` is true since its epoch began, and has the time of an old change.
         let begun = self.begun.filter(|(epoch, _)| *epoch == event.epoch).map_or(since, |(_, begun)| begun);
         let true_since = if is_told { at.max(begun) } else { at };
         let Some(payment) = event.payment().filter(|_| true_since >= since).transpose()? else { return Ok(()) };
@@ -319,7 +322,7 @@ impl Payments {
         known.is_irregular |= event.r#type == "payment.irregular";
         match version {
             Some(version) => known.take(event.epoch, version),
-            // A restore took it back altogether.
+            // After a restore, the payment was missing.
             None if event.version == Some(0) => known.versions.clear(),
             None => {}
         }
@@ -331,7 +334,7 @@ impl Payments {
         self.known.get(&payment).is_some_and(|known| !known.versions.is_empty())
     }
 
-    /// What is known of a payment, which may be nothing yet.
+    /// The entry of a payment, which is created if missing.
     pub(crate) fn entry(&mut self, payment: &DuePayment) -> &mut Known {
         self.known.entry(payment.payment_id).or_insert_with(|| Known::new(payment))
     }

@@ -1,4 +1,4 @@
-//! What a restore changes, what it finds, and how it tells both.
+//! The changes and findings of a restore, and their texts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,45 +6,46 @@ use std::fmt;
 use payments_model::{BusinessDate, DuePayment, Status};
 use serde::Serialize;
 
-/// What is done to a payment.
+/// The change of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// Its head gets the versions that the log has and it lacks.
+    /// The head gets the versions of the log that it lacks.
     Moved,
-    /// Its head is missing, and is built from its details and events.
+    /// The head is missing, and is built from the details and events.
     Built,
-    /// Its head becomes what the long-term table's says.
+    /// The head becomes that of the long-term table.
     Completed,
-    /// Its settled head comes back into the hot table: no report lists it, or its date is not over.
+    /// The settled head comes back into the hot table: no report lists the payment, or the due date is not over.
     PutBack,
-    /// The long-term table lacks its settled head, which is copied there.
+    /// The long-term table lacks the settled head, which is copied there.
     Copied,
-    /// The long-term table has its end, so the hot table's head is removed.
+    /// The long-term table has the payment's end, so the hot table's head is removed.
     Removed,
-    /// A published report lists it, so it waits for none.
+    /// A published report lists the payment, so the head no longer waits for a report.
     Reported,
 }
 
-/// What somebody must look at.
+/// A finding that somebody must look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// The head is newer than the log. It stays.
+    /// The head is newer than the log, and stays.
     Above,
-    /// Head, log, long-term table or report say different things. Nothing changes.
+    /// Head, log, long-term table or report contradict each other. Nothing changes.
     Differs,
     /// The log lacks versions in between. Nothing changes.
     Incomplete,
-    /// The first details are lost, and there is no head; or those of the amendment in force are lost, and nothing is sent for the head.
+    /// The first details are lost, and there is no head; or the details of the amendment in force are lost, and nothing
+    /// is sent for the head.
     DetailsLost,
-    /// A report lists it, and no table has its settlement.
+    /// A report lists the payment, and no table has its settlement.
     ReportedUnsettled,
-    /// `--except` names it, but it was sent or settled, or is archived. It is restored.
+    /// `--except` names a change, but the payment was sent or settled, or is archived. The change is restored.
     Kept,
-    /// `--except` names it. It is left out.
+    /// `--except` names a change, which is left out.
     LeftOut,
-    /// Something else than this system changed it.
+    /// Something else than this system changed the payment.
     Irregular,
     /// An item cannot be read.
     Unreadable,
@@ -136,32 +137,32 @@ pub enum Line {
     /// A payment that changes.
     #[serde(rename_all = "camelCase")]
     Change {
-        /// What is done.
+        /// The change.
         change: Change,
         /// The payment.
         payment_id: String,
-        /// Its account.
+        /// The account.
         account_id: String,
-        /// When it is due.
+        /// The due time.
         due_at: String,
-        /// The status that its head has then.
+        /// The head's status after the change.
         to: &'static str,
     },
     /// A payment, or a place, that somebody must look at.
     #[serde(rename_all = "camelCase")]
     Finding {
-        /// What it is.
+        /// The kind of finding.
         finding: Finding,
-        /// The payment, if it is one.
+        /// The payment, if the finding is about one.
         #[serde(skip_serializing_if = "Option::is_none")]
         payment_id: Option<String>,
-        /// Its account.
+        /// The account.
         #[serde(skip_serializing_if = "Option::is_none")]
         account_id: Option<String>,
-        /// When it is due.
+        /// The due time.
         #[serde(skip_serializing_if = "Option::is_none")]
         due_at: Option<String>,
-        /// More about it.
+        /// The explanation.
         why: String,
     },
 }
@@ -207,17 +208,17 @@ impl fmt::Display for Line {
     }
 }
 
-/// What was planned or done, in all.
+/// The totals of a run, planned or done.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// How many events were read.
+    /// The number of events that were read.
     pub events: u64,
-    /// How many payments were looked at: those of the events and reports, and those that ended since.
+    /// The number of payments that were looked at: those of the events and reports, and those that ended since.
     pub payments: u64,
-    /// How many payments change, in each way.
+    /// The number of payments with each change.
     pub changes: BTreeMap<Change, u64>,
-    /// How many findings there are, of each kind.
+    /// The number of findings of each kind.
     pub findings: BTreeMap<Finding, u64>,
     /// The run that becomes the report's last one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -225,7 +226,7 @@ pub struct Outcome {
     /// The dates whose counters were set, or whose recount differs.
     #[serde(serialize_with = "texts")]
     pub counters: Vec<BusinessDate>,
-    /// Checkpoints and findings of recounts that were deleted, or are to be.
+    /// The number of checkpoints and findings of recounts that were deleted, or are to be deleted.
     pub forgotten: u64,
 }
 
@@ -234,7 +235,7 @@ fn texts<S: serde::Serializer>(dates: &[BusinessDate], serializer: S) -> Result<
 }
 
 impl Outcome {
-    /// Whether nothing was left to do.
+    /// Whether nothing is left to do.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.changes.is_empty() && self.report_run.is_none() && self.counters.is_empty() && self.forgotten == 0

@@ -1,7 +1,7 @@
-//! Redates whose details are lost: they are built anew.
+//! Redates whose details are lost: the details are built anew.
 //!
-//! Their content is that of the details before, and their event has the due time. What a client amended is in the
-//! client's details alone. So those are not built anew.
+//! The content of a redate is that of the details before, and its event has the due time. The content of a client's
+//! amendment is in its details alone. So a client's details are not built anew.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(crate) struct Redate {
 }
 
 impl Known {
-    /// The details of the redates that the log has.
+    /// The keys of the details of the log's redates.
     pub(crate) fn redates(&self) -> impl Iterator<Item = DetailsKey> + '_ {
         let payment_id = self.payment.payment_id;
         let redates = self.versions.iter().filter(|version| version.by.is_redate());
@@ -32,8 +32,8 @@ impl Known {
     }
 }
 
-/// Builds the details of a redate that follows a head, if its content is known. Its id proves that it follows this version and these
-/// details, and moves the payment to this time.
+/// Builds the details of a redate that follows a head, if the content is known. The redate's id proves that it follows
+/// this version and these details, and moves the payment to this time.
 pub(crate) fn rebuilt(head: &Head, version: &Version, contents: &Contents, earlier: &[Redate]) -> Option<Redate> {
     let name = version.amendment.as_ref().filter(|_| version.by.is_redate())?.name;
     let ((at, date), key) = (version.due?, head.details_key());
@@ -48,7 +48,7 @@ pub(crate) fn rebuilt(head: &Head, version: &Version, contents: &Contents, earli
     is_it.then(|| Redate { content: content.clone(), details })
 }
 
-/// Why the date was closed: events do not say it.
+/// The reason why a date was closed, by its weekday: events lack it.
 fn reason(closed: BusinessDate) -> MoveReason {
     match closed.as_chrono().weekday() {
         Weekday::Sat | Weekday::Sun => MoveReason::Weekend,

@@ -1,4 +1,4 @@
-//! The reports that were published since: their payments wait for no other one.
+//! The reports that were published since the restored instant: their payments wait for no other report.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use payments_store::ReportRun;
 
 use super::known::Payments;
 
-/// Where reports are published in the bucket.
+/// The bucket's folder of reports.
 const FOLDER: &str = "reports";
 
-/// Reads the reports of a folder, a copy of the bucket's `reports`. Notes of each payment that one lists it. Returns the last run.
+/// Reads the reports of a folder, a copy of the bucket's `reports`. Notes the time of settlement of each listed
+/// payment. Returns the last run.
 pub(crate) async fn read(files: &Arc<dyn ObjectStore>, payments: &mut Payments) -> Result<Option<ReportRun>> {
     let found: Vec<ObjectMeta> = files.list(None).try_collect().await?;
     let name = |file: &ObjectMeta| file.location.filename().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! The walk: events and reports are read, each payment is decided, and what is decided is written.
+//! The walk: events and reports are read, each payment is decided, and the decisions are written.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,36 +21,36 @@ use super::redates::Contents;
 use super::source::{Source, read};
 use super::{details, reports};
 
-/// How many payments are written at once.
+/// The payments that are written at once.
 const AT_ONCE: usize = 16;
 
-/// How much earlier than the restored instant a change may be that the restored table lacks: clocks differ, and a table is restored to a
-/// second.
+/// The time before the restored instant whose changes the restored table may lack: clocks differ, and a table is
+/// restored to a second.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
-/// How much later than the changes of one stream shard those of another may be logged, if counting keeps up.
+/// The longest delay in the log of one stream shard's changes behind those of another, if counting keeps up.
 const LAG: TimeDelta = TimeDelta::minutes(1);
 
-/// How long before it was settled a payment was due, at most, for the long-term table to be asked for it without an event. A payment that
-/// is redriven for as long as possible waits eleven days.
+/// The longest wait between due date and settlement with which the long-term table is asked for a payment without an
+/// event. A payment that is redriven for as long as possible waits eleven days.
 const DUE_BEFORE: TimeDelta = TimeDelta::days(31);
 
-/// The same for one that was cancelled: it is archived when its date is over.
+/// The same for a cancelled payment, which is archived when its date is over.
 const CANCELLED_BEFORE: TimeDelta = TimeDelta::days(4);
 
-/// How many days before the restored instant the dates begin whose counters are compared, whether the log names them or not: heads that
-/// expire are no event, and expire within this time after their date.
+/// The days before the restored instant whose counters are compared, whether the log names them or not: the expiry of a
+/// head is not an event, and heads expire within this time after their date.
 const DATES_BEFORE: TimeDelta = TimeDelta::days(7);
 
 /// The most tries of one payment, if something else changes it meanwhile.
 const MAX_TRIES: usize = 3;
 
-/// What to restore, from what.
+/// The tables to rebuild, the sources and the options.
 #[derive(Debug, Clone)]
 pub struct Rebuild {
     /// The tables.
     pub store: Store,
-    /// Where the events are.
+    /// The source of the events.
     pub source: Source,
     /// A copy of the bucket's folder `reports`, at least of what was published since.
     pub reports: Arc<dyn ObjectStore>,
@@ -58,23 +58,23 @@ pub struct Rebuild {
     pub to: UtcSecond,
     /// The shards of the indexes: the stack's `ReadShards`.
     pub shards: ShardCount,
-    /// What is left out.
+    /// The events that are left out.
     pub excepts: Vec<Except>,
-    /// Whether [`apply`](Self::apply) runs although events are missing that nobody knows.
+    /// Whether [`apply`](Self::apply) runs although unknown events are missing.
     pub accepts_gaps: bool,
     /// Whether the whole long-term table is read for details without a head.
     pub finds_details: bool,
     /// The most payments that are written in a second.
     pub per_second: u32,
-    /// The time. It decides when reported heads expire.
+    /// The current time, which decides when reported heads expire.
     pub now: UtcSecond,
 }
 
-/// How a run is told. Both are called often.
+/// The receivers of a run's output. Both are called often.
 pub struct Told<L: Fn(&Line), P: Fn(&str, u64, u64)> {
     /// Called with each line.
     pub line: L,
-    /// Called with what is done, how much of it, of how much.
+    /// Called with the kind of work, the amount done, and the whole amount.
     pub progress: P,
 }
 
@@ -87,11 +87,11 @@ impl Rebuild {
         self.run(false, told).await
     }
 
-    /// Restores payments, the report's last run and the counters. It can be killed and repeated at any time.
+    /// Restores payments, the report's last run and the counters. A run can be killed and repeated at any time.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan); if the log still takes changes, if the hot table has a stream, if events are missing and
-    /// [`accepts_gaps`](Self::accepts_gaps) is not set, or if something else writes.
+    /// As [`plan`](Self::plan); if the log still takes changes, if the hot table has a stream, if events are missing
+    /// and [`accepts_gaps`](Self::accepts_gaps) is not set, or if something else writes.
     pub async fn apply(&self, told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>) -> Result<Outcome> {
         match self.store.log_head().await?.map(|head| head.stage()) {
             None | Some(LogStage::Ended) => {}
@@ -157,7 +157,7 @@ impl Rebuild {
         Ok(outcome)
     }
 
-    /// Adds the payments that the long-term table has as ended since, whether the log has them or not.
+    /// Adds the payments of the long-term table that ended since, whether the log has them or not.
     async fn find_ended(&self, since: UtcSecond, payments: &mut Payments, tell: &impl Fn(&Line)) -> Result<()> {
         let before = |status: Status| if status.is_settled() { DUE_BEFORE } else { CANCELLED_BEFORE };
         let ended = self
@@ -188,8 +188,9 @@ impl Rebuild {
         Ok(())
     }
 
-    /// Notes in the log's head since when the tables may have changes that the log lacks, so that finish tells its readers: those that were
-    /// found, and others, if the restored instant is not clearly before the log's last event.
+    /// Notes in the log's head the instant since which the tables may have changes that the log lacks, so that finish
+    /// tells the log's readers. Such changes were found, or are possible because the restored instant is not clearly
+    /// before the log's last event.
     async fn note_unlogged(
         &self,
         payments: &Payments,
@@ -207,7 +208,8 @@ impl Rebuild {
         Ok(())
     }
 
-    /// Decides each payment, a hundred at a time, and writes what is decided. Returns when the first change was made that the log lacks.
+    /// Decides each payment, a hundred at a time, and writes the decisions. Returns the time of the first change that
+    /// the log lacks.
     async fn walk(
         &self,
         payments: &Payments,
@@ -251,7 +253,7 @@ impl Rebuild {
         Ok(unlogged)
     }
 
-    /// Writes what was decided. If something is not as it was read, such as after a call whose reply was lost, decides again.
+    /// Writes a decision. If an item is not as it was read, such as after a call whose reply was lost, decides again.
     async fn write(&self, known: &Known, decision: Decision, rules: &Rules) -> Result<()> {
         let mut writes = decision.writes;
         for _ in 0..MAX_TRIES {
@@ -270,7 +272,7 @@ impl Rebuild {
         bail!("the payment {} changes meanwhile: who else writes?", known.payment.payment_id)
     }
 
-    /// Returns whether everything was as it was read.
+    /// Returns whether the item was as it was read.
     async fn write_one(&self, write: Write) -> Result<bool> {
         Ok(match write {
             Write::ToHistory(head) => matches!(self.store.put_archived_head(&head).await?, Archived::Done),
@@ -283,7 +285,7 @@ impl Rebuild {
         })
     }
 
-    /// Reads what there is of up to a hundred payments.
+    /// Reads the heads and details of up to a hundred payments.
     async fn read(&self, some: &[&Known]) -> Result<Found> {
         let keys: Vec<HeadKey> = some.iter().map(|known| known.key.clone()).collect();
         let mut hot: Heads = self.store.stored_heads(&keys).await?.into_iter().collect();
@@ -297,7 +299,7 @@ impl Rebuild {
         for wanted in wanted.chunks(MAX_BATCH_GET) {
             amended.extend(self.store.details_of(wanted).await?);
         }
-        // Who is not due as at first has its head elsewhere.
+        // A payment whose due time was changed has its head elsewhere.
         let elsewhere = details.values().flatten().map(Details::key).filter(|key| !keys.contains(key));
         let elsewhere: Vec<HeadKey> = elsewhere.collect();
         if !elsewhere.is_empty() {
@@ -308,7 +310,7 @@ impl Rebuild {
         Ok(Found { hot, history, details, amended, contents })
     }
 
-    /// Reads what redates follow whose details are lost.
+    /// Reads the stored details that a redate with lost details may follow.
     async fn contents(&self, some: &[&Known], hot: &Heads, amended: &Amended) -> Result<Contents> {
         let has_lost = |known: &&&Known| known.redates().any(|key| !amended.contains_key(&key));
         let mut wanted = Vec::new();
@@ -329,7 +331,7 @@ impl Rebuild {
         Ok(contents)
     }
 
-    /// The report's last run becomes the last one that was published, if that is later. Returns its number if so.
+    /// Sets the report's last run to the last published one, if that is later. Returns its number if so.
     async fn set_report_run(
         &self,
         published: Option<payments_store::ReportRun>,
@@ -348,7 +350,7 @@ impl Rebuild {
 type Heads = HashMap<HeadKey, Result<StoredHead, StoreError>>;
 type Amended = HashMap<DetailsKey, Result<Details, StoreError>>;
 
-/// What there is of some payments.
+/// The heads and details of some payments.
 struct Found {
     hot: Heads,
     history: Heads,

@@ -1,4 +1,4 @@
-//! Where the events are read: from the log or, if that is lost, from the journal's files.
+//! The source of the events: the log or, if that is lost, the journal's files.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use payments_store::{LogHead, LogPosition, LogRead, Store, StoreError};
 
 use super::known::{Mark, Payments};
 
-/// How many events, of how many segments, are read at once.
+/// The most events and segments of a page.
 const PAGE: (usize, u8) = (1_000, 10);
 
-/// Where the events are.
+/// The source of the events.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// The log.
     Log,
     /// The journal's files: a copy of the folder `journal`.
     Journal(Arc<dyn ObjectStore>),
-    /// Nowhere: neither can be read. The long-term table and the reports say what they know.
+    /// Neither log nor journal can be read. The long-term table and the reports are read alone.
     Nowhere,
 }
 
-/// What was read, and what is missing.
+/// The events that were read, and the missing ones.
 #[derive(Default)]
 pub(crate) struct Read {
     pub(crate) payments: Payments,
-    /// What should be there and could not be read: nobody knows what it says.
+    /// Events that should exist and could not be read: their content is unknown.
     pub(crate) holes: Vec<String>,
-    /// What the log itself says that it lacks.
+    /// Changes that the log lacks by its own account.
     pub(crate) gaps: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn read(source: &Source, store: &Store, since: UtcSecond, now: 
             read.check_beginning("journal", since);
             if let Some(head) = store.log_head().await? {
                 read.note_missed(&head, since);
-                // A restored log can know what no file of the journal has.
+                // A restored log can have events that no file of the journal has.
                 if head.has(end, now) {
                     read.log(store, &head, end, (since, now)).await?;
                 }
@@ -76,7 +76,7 @@ fn unknown(why: &str, since: UtcSecond) -> String {
 }
 
 impl Read {
-    /// The first event that was read must be from before, or nothing proves that there are no earlier ones.
+    /// Notes a hole unless the first event is from `since` or before: otherwise earlier events may be missing.
     fn check_beginning(&mut self, what: &str, since: UtcSecond) {
         let begins = match self.payments.first_at {
             Some(first) if first <= since => return,
@@ -86,7 +86,7 @@ impl Read {
         self.holes.push(unknown(&begins, since));
     }
 
-    /// Notes what the log's head says that it lacks.
+    /// Notes the changes that the log lacks by its head.
     fn note_missed(&mut self, head: &LogHead, since: UtcSecond) {
         if let Some(missed) = head.missed.filter(|missed| missed.until >= since) {
             let from = missed.since.map_or_else(String::new, |from| format!(" from {from}"));
@@ -108,7 +108,7 @@ impl Read {
                 Ok(LogRead::Expired(place) | LogRead::Beyond(place)) => {
                     anyhow::bail!("the log has no place {after}, but {place}")
                 }
-                // What follows the hole may still complete what the tables have.
+                // The events after the hole may still complete the tables.
                 Err(error @ StoreError::Unreadable { .. }) => {
                     self.holes.push(format!("{error}"));
                     let next = LogPosition { number: after.number + 1, offset: 0, ..after };
@@ -132,7 +132,8 @@ impl Read {
         }
     }
 
-    /// Reads the files one by one. Each begins where the one before it ended, or something is missing. Returns where the last one ends.
+    /// Reads the files one by one. If a file does not begin at the end of the file before it, events are missing.
+    /// Returns the end of the last file.
     async fn journal(&mut self, files: &Arc<dyn ObjectStore>, since: UtcSecond) -> Result<LogPosition> {
         let found: Vec<ObjectMeta> = files.list(None).try_collect().await?;
         let mut places: Vec<_> = found.iter().filter_map(|file| Some((place_of(file)?, file))).collect();
@@ -157,11 +158,11 @@ impl Read {
     }
 }
 
-/// What is missing between the last file of an epoch, which ends at `last`, and the first one of a later epoch, whose first event says
-/// where the epoch before ended. What is missing from before `since` is not needed.
+/// The hole between the last file of an epoch, which ends at `last`, and the first file of a later epoch, whose first
+/// event has the end of the epoch before. A hole from before `since` does not matter.
 fn hole_between(last: LogPosition, object: &JournalObject, since: UtcSecond) -> Result<Option<String>> {
     let first = object.first;
-    let mark = object.events.first().map(|event| Mark::of(event)).transpose()?;
+    let mark = object.events.first().map(|event| Mark::parse(event)).transpose()?;
     if mark.as_ref().is_some_and(|mark| mark.at < since) {
         return Ok(None);
     }
@@ -175,7 +176,7 @@ fn hole_between(last: LogPosition, object: &JournalObject, since: UtcSecond) -> 
     })
 }
 
-/// The place that a file's name says: `<epoch>/<number>.jsonl.gz`.
+/// The place in a file's name: `<epoch>/<number>.jsonl.gz`.
 fn place_of(file: &ObjectMeta) -> Option<LogPosition> {
     let path = file.location.to_string();
     let (epoch, name) = path.rsplit_once('/')?;

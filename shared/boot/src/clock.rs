@@ -51,7 +51,7 @@ impl Clock {
     /// The current time in whole seconds; a time outside the calendar's years becomes the nearest one inside.
     pub fn now(&self) -> UtcSecond {
         let now = (self.now)();
-        UtcSecond::of(now).unwrap_or(if now < UtcSecond::MIN.as_chrono() { UtcSecond::MIN } else { UtcSecond::MAX })
+        UtcSecond::new(now).unwrap_or(if now < UtcSecond::MIN.as_chrono() { UtcSecond::MIN } else { UtcSecond::MAX })
     }
 
     /// The current time with full precision: for deadlines, never for payments.

@@ -40,7 +40,7 @@ impl Deadline {
 
     /// Creates the deadline of an HTTP request: work that starts within five seconds ends before API Gateway's
     /// timeout.
-    pub fn of_http(clock: &Clock) -> Self {
+    pub fn for_http(clock: &Clock) -> Self {
         Self { clock: clock.clone(), stop: clock.instant() + TimeDelta::from_std(HTTP_BUDGET).unwrap_or_default() }
     }
 

@@ -81,7 +81,7 @@ impl Metrics {
     }
 
     /// The metrics of another function, captured in the same place.
-    pub fn of_function(&self, function: &str) -> Self {
+    pub fn for_function(&self, function: &str) -> Self {
         Self { function: function.into(), ..self.clone() }
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let metrics = Metrics::captured();
         metrics.emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: None });
         metrics
-            .of_function("sweeper")
+            .for_function("sweeper")
             .emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: Some(9) });
         let lines = metrics.take();
         assert!(lines[1].contains(r#""OldestOverdueSeconds":9,"Function":"sweeper""#), "{}", lines[1]);
@@ -152,7 +152,7 @@ mod tests {
         let metrics = Metrics { monitoring: Monitoring::Off, ..Metrics::captured() };
         let example = Example { claimed: 3, oldest_overdue_seconds: None };
         metrics.emit(DateTime::UNIX_EPOCH, &example);
-        metrics.of_function("sweeper").emit(DateTime::UNIX_EPOCH, &example);
+        metrics.for_function("sweeper").emit(DateTime::UNIX_EPOCH, &example);
         assert_eq!(metrics.take(), [r#"{"Claimed":3,"Function":"captured"}"#, r#"{"Claimed":3,"Function":"sweeper"}"#]);
     }
 

@@ -116,7 +116,7 @@ impl Storage {
                 let invalid =
                     |error: &dyn fmt::Display| ConfigError::Invalid(variable, self.to_string(), error.to_string());
                 let bucket = s3::open(lookup, bucket, &invalid)?;
-                Ok(LinkedFiles::of_bucket(bucket, prefix.clone()))
+                Ok(LinkedFiles::for_bucket(bucket, prefix.clone()))
             }
             _ => self.open(variable, lookup).map(LinkedFiles::without_links),
         }
@@ -134,7 +134,7 @@ impl LinkedFiles {
     }
 
     #[cfg(feature = "aws")]
-    fn of_bucket(bucket: Arc<object_store::aws::AmazonS3>, prefix: Path) -> Self {
+    fn for_bucket(bucket: Arc<object_store::aws::AmazonS3>, prefix: Path) -> Self {
         Self { files: s3::below(&prefix, Arc::clone(&bucket)), bucket: Some((bucket, prefix)) }
     }
 

@@ -102,7 +102,7 @@ pub async fn serve<'e, Handled: Future<Output = Result<Answer, Problem>>>(
     if let Some(page) = Request::page(event) {
         return respond(event, Ok(Answer::page(page)));
     }
-    let result = match Request::of(event, access) {
+    let result = match Request::from_event(event, access) {
         // Boxed: without it, a function's whole chain of calls is one type, too deep for the compiler.
         Ok(request) => Box::pin(handle(request)).await,
         Err(problem) => Err(problem),
@@ -145,7 +145,7 @@ fn respond(event: &ApiGatewayV2httpRequest, result: Result<Answer, Problem>) -> 
             } else {
                 tracing::info!(route, request_id, gateway_request_id, status, problem = kind, "rejected");
             }
-            Answer::from(&problem.of_request(request_id))
+            Answer::from(&problem.for_request(request_id))
         }
     };
     let answer = request_id.into_iter().fold(answer, |answer, id| answer.header(REQUEST_ID, id));

@@ -16,7 +16,7 @@ pub struct Form {
 
 impl Form {
     /// Reads the body of a page's form.
-    pub(crate) fn of_page(body: &[u8]) -> Self {
+    pub(crate) fn from_page(body: &[u8]) -> Self {
         Self { left: form_urlencoded::parse(body).into_owned().collect() }
     }
 
@@ -24,11 +24,11 @@ impl Form {
     ///
     /// # Errors
     /// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`] if it is another JSON.
-    pub(crate) fn of_json(body: &[u8]) -> Result<Self, Problem> {
-        let mut fields = Fields::of(body, &Pointer::body())?;
+    pub(crate) fn from_json(body: &[u8]) -> Result<Self, Problem> {
+        let mut fields = Fields::parse(body, &Pointer::body())?;
         let left = fields.texts();
         let faults = fields.end();
-        if faults.is_empty() { Ok(Self { left }) } else { Err(Problem::of_body(&Pointer::body(), faults)) }
+        if faults.is_empty() { Ok(Self { left }) } else { Err(Problem::for_body(&Pointer::body(), faults)) }
     }
 
     /// Takes a field of at most `most` bytes; empty if it is missing.
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_field_is_taken_once_and_bounded() {
-        let of = |body: &str| Form::of_page(body.as_bytes());
+        let of = |body: &str| Form::from_page(body.as_bytes());
         assert_eq!(of("a=1%0D%0A2&b=").take("a", 4).ok().as_deref(), Some("1\r\n2"));
         assert_eq!(of("a=12345").take("a", 4).err().map(|problem| problem.kind()), Some(ProblemKind::InvalidShape));
         assert!(of("a=1&a=2").take("a", 4).is_err());
@@ -98,11 +98,11 @@ mod tests {
 
     #[test]
     fn json_is_the_same_form() {
-        assert_eq!(Form::of_json(br#"{"a":"1","b":""}"#).ok(), Some(Form::of_page(b"a=1&b=")));
+        assert_eq!(Form::from_json(br#"{"a":"1","b":""}"#).ok(), Some(Form::from_page(b"a=1&b=")));
         for wrong in ["", "[]", r#"{"a":1}"#, r#"{"a":null}"#, r#"{"a":{}}"#, r#"{"a":"\ud800"}"#] {
-            assert!(Form::of_json(wrong.as_bytes()).is_err(), "{wrong}");
+            assert!(Form::from_json(wrong.as_bytes()).is_err(), "{wrong}");
         }
-        let mut twice = Form::of_json(br#"{"a":"1","a":"2"}"#).unwrap();
+        let mut twice = Form::from_json(br#"{"a":"1","a":"2"}"#).unwrap();
         assert!(twice.take("a", 4).is_err());
     }
 }

@@ -53,8 +53,8 @@ impl<'b> Fields<'b> {
     ///
     /// # Errors
     /// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`] if the JSON is not an object.
-    pub fn of(json: &'b [u8], place: &Pointer) -> Result<Self, Problem> {
-        let problem = |error| Problem::of_body(place, vec![explain(&error, json)]);
+    pub fn parse(json: &'b [u8], place: &Pointer) -> Result<Self, Problem> {
+        let problem = |error| Problem::for_body(place, vec![explain(&error, json)]);
         let Object(members) = serde_json::from_slice(json).map_err(problem)?;
         let mut fields = Self { left: Vec::with_capacity(members.len()), faults: Vec::new() };
         for (name, value) in members {
@@ -213,7 +213,7 @@ mod tests {
 
     /// Reads a body with a text and a list, and returns each fault's detail and field.
     fn faults(body: &str) -> Vec<(String, String)> {
-        let faults = Fields::of(body.as_bytes(), &Pointer::body()).map_or_else(
+        let faults = Fields::parse(body.as_bytes(), &Pointer::body()).map_or_else(
             |problem| vec![problem],
             |mut fields| {
                 let (_text, _list) = (fields.text("someText"), fields.list("someList"));

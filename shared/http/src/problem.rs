@@ -209,8 +209,15 @@ struct BodyFault {
 impl Problem {
     /// Creates a problem; `detail` tells the client what to do.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
-        let (field, fields, errors, excess_bytes) = (None, Vec::new(), Vec::new(), None);
-        let (current_version, oldest_cursor, request_id, allow, cause) = (None, None, None, String::new(), None);
+        let field = None;
+        let fields = Vec::new();
+        let errors = Vec::new();
+        let excess_bytes = None;
+        let current_version = None;
+        let oldest_cursor = None;
+        let request_id = None;
+        let allow = String::new();
+        let cause = None;
         let is_for_later = matches!(kind, ProblemKind::Throttled | ProblemKind::Unavailable);
         let retry_after_seconds = is_for_later.then_some(RETRY_AFTER_SECONDS);
         let detail = echo::detail(detail.into());
@@ -233,7 +240,7 @@ impl Problem {
     /// The problem of a body, or of a batch's entry, with all of these faults: the first in the
     /// order of [`ProblemKind`], whose `errors` list each of them, up to [`MAX_ERRORS`].
     #[must_use]
-    pub fn of_body(pointer: &Pointer, mut faults: Vec<Self>) -> Self {
+    pub fn for_body(pointer: &Pointer, mut faults: Vec<Self>) -> Self {
         faults.sort_by_key(Self::kind);
         faults.truncate(MAX_ERRORS);
         let error = |fault: &Self| BodyFault {
@@ -291,7 +298,7 @@ impl Problem {
     }
 
     /// Names the request.
-    pub(crate) fn of_request(mut self, id: Option<&str>) -> Self {
+    pub(crate) fn for_request(mut self, id: Option<&str>) -> Self {
         self.0.request_id = id.map(str::to_owned);
         self
     }

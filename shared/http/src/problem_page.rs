@@ -16,7 +16,9 @@ pub(crate) fn at(path: &str) -> Option<String> {
     let slug = path.strip_prefix(PAGES)?;
     let kind = ProblemKind::ALL.into_iter().find(|kind| kind.slug() == slug)?;
     let (when, what_to_do) = row(kind)?;
-    let (title, status, of) = (kind.title(), kind.status(), kind.type_of());
+    let title = kind.title();
+    let status = kind.status();
+    let of = kind.type_of();
     Some(format!("{title} ({status})\n{of}\n\nWhen: {when}.\n\nWhat to do: {what_to_do}.\n"))
 }
 

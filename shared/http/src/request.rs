@@ -33,7 +33,7 @@ const MAX_PERSON_BYTES: usize = 256;
 /// as many.
 const MAX_IF_MATCH: u32 = 999_999_999;
 
-/// An authorized request to one of the API's routes. `Request::of` is the only way to get one.
+/// An authorized request to one of the API's routes. `Request::from_event` is the only way to get one.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'e> {
     event: &'e ApiGatewayV2httpRequest,
@@ -53,7 +53,7 @@ impl<'e> Request<'e> {
     /// # Errors
     /// [`ProblemKind::NoSuchRoute`] or [`ProblemKind::MethodNotAllowed`] if it came through `$default`, and the
     /// problems of [`Access::check`].
-    pub(crate) fn of(event: &'e ApiGatewayV2httpRequest, access: &Access) -> Result<Self, Problem> {
+    pub(crate) fn from_event(event: &'e ApiGatewayV2httpRequest, access: &Access) -> Result<Self, Problem> {
         if let Some(spec) = event.route_key.as_deref().and_then(routes::by_key) {
             access.check(event, spec)?;
             return Ok(Self { event, route: spec.route });
@@ -247,9 +247,9 @@ impl<'e> Request<'e> {
     /// [`ProblemKind::UnsupportedMediaType`], [`ProblemKind::BodyTooLarge`], or the problems of a JSON body.
     pub fn form(&self, limit: usize) -> Result<Form, Problem> {
         if self.media_type().eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Ok(Form::of_page(&self.body(limit)?));
+            return Ok(Form::from_page(&self.body(limit)?));
         }
-        Form::of_json(&self.json_body(limit)?)
+        Form::from_json(&self.json_body(limit)?)
     }
 
     /// The body, decoded if API Gateway encoded it.

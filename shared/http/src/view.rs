@@ -60,7 +60,7 @@ struct MoveView {
 }
 
 impl MoveView {
-    fn of(details: &Details) -> Self {
+    fn new(details: &Details) -> Self {
         let Some(DateMove { reason, calendar }) = &details.moved else { return Self::default() };
         let calendar = calendar.as_ref();
         Self {
@@ -104,7 +104,7 @@ struct TrailView {
 
 impl PaymentView {
     /// Creates the view of a payment without its data.
-    pub fn of(head: &Head) -> Self {
+    pub fn new(head: &Head) -> Self {
         let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
             status: status.as_str(),
             at: at.to_string(),
@@ -145,7 +145,7 @@ impl PaymentView {
     #[must_use]
     pub fn with_dates(self, details: &Details) -> Self {
         let date_rule = details.instruction.date_rule.map(DateRule::as_str);
-        Self { date_rule, moved: MoveView::of(details), ..self }
+        Self { date_rule, moved: MoveView::new(details), ..self }
     }
 
     /// Takes the data out.
@@ -197,7 +197,7 @@ impl VersionsView {
     ///
     /// # Errors
     /// [`Problem::internal`] if stored data is not JSON.
-    pub fn of(chain: &[Details], with_data: bool) -> Result<Self, Problem> {
+    pub fn new(chain: &[Details], with_data: bool) -> Result<Self, Problem> {
         let before = std::iter::once(None).chain(chain.iter().map(Some));
         let version = |(details, before): (&Details, Option<&Details>)| {
             let Instruction { payee, money, scheduled_for, date_rule, reference, data, .. } = &details.instruction;
@@ -214,7 +214,7 @@ impl VersionsView {
                 reference: reference.as_ref().map(ToString::to_string),
                 due_at: details.due_at.to_string(),
                 due_date: details.due_date.to_string(),
-                moved: MoveView::of(details),
+                moved: MoveView::new(details),
                 data: data.as_ref().filter(|_| with_data).map(raw).transpose()?,
             })
         };
@@ -252,7 +252,7 @@ impl<N: Serialize> Serialize for ByStatus<N> {
 
 impl CountsView {
     /// Creates the view of a date; a currency with a sum in any status gets one in each.
-    pub fn of(counts: &DayCounts) -> Self {
+    pub fn new(counts: &DayCounts) -> Self {
         let sums = counts.sums().map(|(currency, ..)| {
             (currency.to_string(), ByStatus(Status::ALL.map(|status| counts.sum(currency, status).to_string())))
         });
@@ -285,6 +285,6 @@ mod tests {
             r#""GBP":{"SCHEDULED":"0","PENDING":"99999999999999999999999999999999999999","PROCESSED":"0","FAILED":"0","#,
             r#""CANCELLED":"0"}}}"#,
         );
-        assert_eq!(serde_json::to_string(&CountsView::of(&counts)).unwrap(), want);
+        assert_eq!(serde_json::to_string(&CountsView::new(&counts)).unwrap(), want);
     }
 }

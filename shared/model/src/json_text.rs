@@ -53,7 +53,9 @@ impl JsonText {
 
 /// The depth of a JSON text, whose grammar was checked before: 0 for a scalar, 1 for an array of scalars.
 fn depth_of(text: &str) -> Result<usize, JsonTextError> {
-    let (mut depth, mut deepest, mut rest) = (0_usize, 0, text);
+    let mut depth = 0_usize;
+    let mut deepest = 0;
+    let mut rest = text;
     while let Some((byte, after)) = split_at_first(rest, b"\"[{]}") {
         rest = after;
         match byte {

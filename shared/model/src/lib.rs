@@ -37,7 +37,7 @@
 //!
 //! // It can no longer be cancelled.
 //! let cancelled = Transition::new(settled.to(), version + 1, &Event::Cancel, now, Actor::client("feed"));
-//! assert_eq!(cancelled, Err(Decision::TooLate));
+//! assert_eq!(cancelled, Err(Refusal::TooLate));
 //! # Ok(())
 //! # }
 //! ```
@@ -105,7 +105,7 @@ pub use payment::forms::{Details, Head, Instruction, MAX_TRAIL_ENTRIES, REDATED,
 pub use payment::payment_id::{self, IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use payment::settlement::{self, Failure, FailureCode, Settlement, TransactionId};
 pub use payment::slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
-pub use payment::transition::{Decision, Event, State, Status, Statuses, Transition};
+pub use payment::transition::{Event, Refusal, State, Status, Statuses, Transition};
 pub use public_actor::PublicActor;
 pub use reference::Reference;
 pub use sequence_number::SequenceNumber;

@@ -60,7 +60,7 @@ struct RequestJson<'a> {
 impl PaymentRequest {
     /// Builds the request of a payment from its details in force. `dispatch_attempt` is the number
     /// of this attempt, from 1; missed attempts are skipped.
-    pub fn of(details: &Details, dispatch_attempt: u32) -> Self {
+    pub fn new(details: &Details, dispatch_attempt: u32) -> Self {
         Self { details: details.clone(), dispatch_attempt }
     }
 

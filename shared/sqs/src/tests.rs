@@ -36,7 +36,7 @@ fn request_of(account: &str, number: i64, data_bytes: usize) -> PaymentRequest {
     let (zone, shards) = ("UTC".parse().unwrap(), "10".parse().unwrap());
     let now = "2026-11-20T08:00:00Z".parse().unwrap();
     let details = Details::accept(id, instruction, zone, shards, now, Actor::client("feed"));
-    PaymentRequest::of(&details, 1)
+    PaymentRequest::new(&details, 1)
 }
 
 fn requests(count: i64, data_bytes: usize) -> Vec<PaymentRequest> {

@@ -100,7 +100,7 @@ impl Store {
     pub async fn put_audit_intent(&self, intent: &AuditIntent) -> Result<Option<AuditIntent>, StoreError> {
         let AuditIntent { name, at, by, subject, request, action, arguments } = intent.clone();
         let attributes = IntentItem { at: at.to_string(), by, subject, request, action, arguments };
-        let mut item = item_key(audit_partition(&AuditMonth::of(name.previewed_at)), audit_sort(name));
+        let mut item = item_key(audit_partition(&AuditMonth::from_second(name.previewed_at)), audit_sort(name));
         item.extend(self.audit_attributes(&attributes)?);
         let existing = self.put_if_absent(&self.tables.history, item).await?;
         existing.map(|item| self.parse_audit(item, parse_intent)).transpose()
@@ -113,7 +113,7 @@ impl Store {
         outcome: &AuditOutcome,
     ) -> Result<Option<AuditOutcome>, StoreError> {
         let attributes = OutcomeItem { at: outcome.at.to_string(), result: outcome.result.clone() };
-        let mut item = item_key(audit_partition(&AuditMonth::of(name.previewed_at)), audit_outcome_sort(name));
+        let mut item = item_key(audit_partition(&AuditMonth::from_second(name.previewed_at)), audit_outcome_sort(name));
         item.extend(self.audit_attributes(&attributes)?);
         let existing = self.put_if_absent(&self.tables.history, item).await?;
         existing.map(|item| self.parse_audit(item, parse_outcome)).transpose()
@@ -127,7 +127,10 @@ impl Store {
             .table_name(&self.tables.history)
             .consistent_read(true)
             .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-            .expression_attribute_values(":pk", AttributeValue::S(audit_partition(&AuditMonth::of(name.previewed_at))))
+            .expression_attribute_values(
+                ":pk",
+                AttributeValue::S(audit_partition(&AuditMonth::from_second(name.previewed_at))),
+            )
             .expression_attribute_values(":from", AttributeValue::S(audit_sort(name)))
             .expression_attribute_values(":to", AttributeValue::S(audit_outcome_sort(name)));
         let items = query.send().await.map_err(failed("Query"))?.items.unwrap_or_default();

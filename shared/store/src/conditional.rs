@@ -85,7 +85,9 @@ pub(crate) fn equations(
     item: &Item,
     between: &str,
 ) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
-    let (mut terms, mut names, mut values) = (Vec::new(), HashMap::new(), HashMap::new());
+    let mut terms = Vec::new();
+    let mut names = HashMap::new();
+    let mut values = HashMap::new();
     let mut attributes: Vec<_> = item.iter().filter(|(name, _)| !["pk", "sk"].contains(&name.as_str())).collect();
     attributes.sort_by_key(|(name, _)| *name);
     for (place, (name, value)) in attributes.into_iter().enumerate() {

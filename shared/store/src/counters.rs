@@ -1,4 +1,4 @@
-//! The counters of dates: their changes by the stream, and their check and repair by a recount.
+//! The counters of dates: their changes by stream records, and their check and repair by a recount.
 
 pub(crate) mod checkpoint;
 pub(crate) mod counted;

@@ -15,7 +15,7 @@ thread_local! {
 }
 
 /// Compresses a text at a level of zstd's; `None` if zstd fails.
-pub(crate) fn of(text: &str, level: i32) -> Option<Vec<u8>> {
+pub(crate) fn compressed(text: &str, level: i32) -> Option<Vec<u8>> {
     COMPRESSOR.with_borrow_mut(|kept| {
         let mut compressor = match kept.take() {
             Some(compressor) => compressor,

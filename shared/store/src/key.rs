@@ -1,6 +1,6 @@
-//! The keys of both tables and their encodings, which no other file has.
+//! Encodes and parses the keys of items: their partition keys, and the sort keys of heads and details.
 //!
-//! Keys are ASCII. `#` separates their parts and is in no part. Instants have a fixed width, so the
+//! Keys are ASCII. `#` separates the parts of a key, and no part contains `#`. Instants have a fixed width, so the
 //! byte order of the text is the order of the values. Ranges are half-open on the encoded text: the
 //! upper bound is the first instant or date *after* the range, and is never a key itself.
 
@@ -64,8 +64,8 @@ pub(crate) fn parse_details_sort(text: &str) -> Result<Option<AmendmentName>, Ke
     }
 }
 
-/// The partition key of the places and findings of runs: `CHECKPOINT#counts`, `CHECKPOINT#report`
-/// or `CHECKPOINT#recount`. Their sort key is a stream shard, a job or a date.
+/// The partition key of the stored progress and findings of runs: `CHECKPOINT#counts`,
+/// `CHECKPOINT#report` or `CHECKPOINT#recount`. The sort key is a stream shard, a job or a date.
 pub(crate) fn checkpoint_partition(what: &str) -> String {
     format!("CHECKPOINT#{what}")
 }
@@ -76,18 +76,18 @@ pub(crate) fn log_partition(what: impl fmt::Display) -> String {
     format!("LOG#{what}")
 }
 
-/// The partition key of all webhook endpoints: `WEBHOOK#ENDPOINTS`. Their sort key is their id.
-/// Before them is the number of created endpoints.
+/// The partition key of all webhook endpoints: `WEBHOOK#ENDPOINTS`. An endpoint's sort key is its id.
+/// The first item of the partition has the number of endpoints that were ever created.
 pub(crate) fn webhook_partition(what: impl fmt::Display) -> String {
     format!("WEBHOOK#{what}")
 }
 
-/// The partition key of the counters of one lane: `COUNTS#<lane>`. Their sort key is the date.
+/// The partition key of the counters of one lane: `COUNTS#<lane>`. The sort key is the date.
 pub(crate) fn counts_partition(lane: Lane) -> String {
     format!("COUNTS#{}", lane.0)
 }
 
-/// The number of lanes. Each has its own partition key, so stream shards rarely wait for each other.
+/// The number of lanes. Each lane has its own partition key, so stream shards rarely wait for each other.
 pub const LANES: usize = 8;
 
 /// One of the [`LANES`] counters of a date.
@@ -101,7 +101,7 @@ impl Lane {
     }
 
     /// The lane of a stream shard: a stable hash (FNV-1a) of its id.
-    pub fn of_stream_shard(shard: &str) -> Self {
+    pub fn for_stream_shard(shard: &str) -> Self {
         let hash = shard
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -110,7 +110,7 @@ impl Lane {
         Self(folded.to_le_bytes()[0] % 8)
     }
 
-    /// Its place among all lanes.
+    /// The lane's place among all lanes, from 0.
     pub fn index(self) -> usize {
         self.0.into()
     }
@@ -121,13 +121,15 @@ pub fn head_sort(slot: Slot) -> String {
     format!("{}#{}", slot.at, slot.payment_id)
 }
 
-/// The sort key of a payment's place among its account's: `<dueAt>#<paymentId>`. It has the form of
-/// [`head_sort`], so payments that are due as at first and the others are in one order.
+/// The sort key of a payment's place among its account's payments: `<dueAt>#<paymentId>`. This key has
+/// the form of [`head_sort`], so payments with their first due time and payments with another due time
+/// have one order.
 pub(crate) fn place_sort(place: Place) -> String {
     format!("{}#{}", place.due_at, place.payment_id)
 }
 
-/// The sort key of the `moved` index, which has the payments that are not due as at first: their places.
+/// The sort key of a head in the `moved` index: the payment's place. `None` if the payment has its first due time:
+/// the index has only payments with another due time.
 pub(crate) fn moved_sort(head: &Head) -> Option<String> {
     (!head.is_due_as_at_first()).then(|| place_sort(head.place()))
 }
@@ -137,12 +139,12 @@ pub(crate) fn parse_place_sort(text: &str) -> Result<Place, KeyError> {
     parse_head_sort(text).map(Slot::first_place)
 }
 
-/// A text that sorts after `place` and before every later one's key.
+/// A text that sorts after the key of `place` and before the key of every later place.
 pub(crate) fn after_place_sort(place: Place) -> String {
     format!("{}#", place_sort(place))
 }
 
-/// A text that sorts before `place` and after every earlier one's key.
+/// A text that sorts before the key of `place` and after the key of every earlier place.
 pub(crate) fn before_place_sort(place: Place) -> String {
     let mut key = place_sort(place);
     // An id ends with a hexadecimal digit, so there is an ASCII character before it, and "~" sorts after all digits.

@@ -48,7 +48,7 @@ payments_model::kinds! {
 impl ItemKind {
     /// The kind of the item at a key. `None` if no item has such a key.
     #[must_use]
-    pub fn of_key(partition: &str, sort: &str) -> Option<Self> {
+    pub fn from_key(partition: &str, sort: &str) -> Option<Self> {
         let (prefix, rest) = partition.split_once('#')?;
         match prefix {
             "ACCT" => parse_head_key(partition, sort).ok().map(|_| Self::Head),
@@ -110,7 +110,7 @@ mod tests {
             ("WEBHOOK#OTHERS", "shop", None),
             ("NOTES#1", "a", None),
         ] {
-            assert_eq!(ItemKind::of_key(partition, sort), kind, "{partition} / {sort}");
+            assert_eq!(ItemKind::from_key(partition, sort), kind, "{partition} / {sort}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The log: changes of payments as events, in segments that are numbered without a gap, in a table of its own.
+//! The log: changes of payments as events, in segments with consecutive numbers, in a table of its own.
 //!
 //! | item | pk | sk |
 //! |---|---|---|
@@ -7,10 +7,11 @@
 //! | consumer | `LOG#CONSUMERS` | its name: `journal`, `webhook#<id>` or `bus#<name>` |
 //!
 //! A segment holds the events of one of the aggregator's commits, in their order. The transaction
-//! that puts a segment also moves the log's head, on condition that the head is as it was read. So
-//! numbers are consecutive, and a hole shows a reader that something is wrong. A segment can be
-//! read for 35 days at least. Its age is computed from the head, which has the number with which
-//! each day began: a missing segment is never mistaken for an expired one.
+//! that puts a segment also moves the log's head, on the condition that the head is as it was read.
+//! So the numbers of segments are consecutive, and a missing number is a hole: a reader that finds a
+//! hole knows that the log is damaged. A segment can be read for at least 35 days. The log's
+//! head has the number of each day's first segment, from which a segment's age is computed. So no
+//! reader takes a missing segment for an expired segment.
 
 pub(crate) mod append;
 pub(crate) mod consumer;

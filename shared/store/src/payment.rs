@@ -1,4 +1,4 @@
-//! Payments: creating, amending, claiming, settling, cancelling and archiving them, and their two items.
+//! Payments: their two items, and the writes that create, amend, claim, settle, cancel and archive payments.
 
 pub(crate) mod archive;
 pub(crate) mod cancel;

@@ -1,4 +1,4 @@
-//! The tables, through one client. Each access pattern is a method, in the room of its items.
+//! The store: the tables through one client. Each access pattern is a method, in the module of the items it reads.
 
 use aws_sdk_dynamodb::Client;
 
@@ -13,7 +13,7 @@ pub struct TableNames {
     pub log: String,
 }
 
-/// The tables, through one client.
+/// All tables, reached through one client.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) client: Client,

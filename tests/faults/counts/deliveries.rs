@@ -100,7 +100,7 @@ impl<'r> Deliveries<'r> {
         past: &[Record],
         seen: &'r RefCell<Seen>,
     ) -> Result<Self> {
-        let shards = Shards::of(fixture.source.arn(), past)?;
+        let shards = Shards::from_records(fixture.source.arn(), past)?;
         let poller = |seed| -> Result<StreamMapping> {
             // The moves decide whether a poller waits for a full batch.
             let settings = StreamSettings {

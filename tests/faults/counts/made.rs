@@ -25,7 +25,7 @@ pub(crate) struct Made {
 
 impl Made {
     /// Creates an empty stream of this table.
-    pub(crate) async fn of(fixture: &Fixture) -> Result<Self> {
+    pub(crate) async fn for_fixture(fixture: &Fixture) -> Result<Self> {
         let intents = fixture.created(1).await?;
         let pk = format!("ACCT#{}", intents[0].account);
         let model = fixture.items(&fixture.tables().payments, &pk).await?.pop().context("no head")?;
@@ -97,7 +97,7 @@ impl Made {
             "eventID": "made", "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
             "awsRegion": "local", "eventSourceARN": self.stream.arn(), "dynamodb": change,
         });
-        Ok(self.stream.push(&self.shard, Record::of_event(event)?)?)
+        Ok(self.stream.push(&self.shard, Record::from_event(event)?)?)
     }
 
     /// The stream's mapping, at the oldest record.
@@ -113,7 +113,7 @@ impl Made {
     /// Creates an empty stream of a new system.
     pub(crate) async fn start() -> Result<(Fixture, Self)> {
         let fixture = Fixture::start().await?;
-        let made = Self::of(&fixture).await?;
+        let made = Self::for_fixture(&fixture).await?;
         Ok((fixture, made))
     }
 
@@ -126,6 +126,6 @@ impl Made {
 
     /// The expected counters.
     pub(crate) fn counts(&self) -> Numbers {
-        counters::of(&self.tables)
+        counters::recounted(&self.tables)
     }
 }

@@ -44,7 +44,7 @@ struct Open {
 
 impl Shards {
     /// Creates a stream of two empty shards.
-    pub(crate) fn of(arn: &str, past: &[Record]) -> Result<Self> {
+    pub(crate) fn from_records(arn: &str, past: &[Record]) -> Result<Self> {
         let stream = InMemoryStream::new(arn);
         let mut shards =
             Self { stream, past: past.to_vec(), shown: 0, open: Vec::new(), splits: 0, places: BTreeMap::new() };
@@ -92,7 +92,7 @@ impl Shards {
                 .chain(sk.bytes())
                 .fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)).rotate_left(5));
             let open = self.open.iter().find(|open| hash % open.modulus == open.remainder).context("no shard")?;
-            self.stream.push(&open.id, Record::of_event(event)?)?;
+            self.stream.push(&open.id, Record::from_event(event)?)?;
             self.places.entry(open.id.clone()).or_default().push(number.parse()?);
         }
         self.shown = end;

@@ -62,7 +62,7 @@ impl FaultInjector {
     pub(crate) fn new(world: &World, time: &Time, requests: &Queue) -> Result<Self> {
         let (engine, clock) = (world.engine().context("the embedded engine")?, time.clock());
         let hot = world.environment.tables.payments.clone();
-        let changes = Changes::of(engine, &hot, &clock, |_| Ok(()))?;
+        let changes = Changes::start(engine, &hot, &clock, |_| Ok(()))?;
         let state = State {
             decide: Arc::new(|_| Fate::Pass),
             lag: Lag::default(),
@@ -87,7 +87,7 @@ impl FaultInjector {
     }
 
     /// The injector of another task's calls.
-    pub(crate) fn of_task(&self, task: usize) -> Self {
+    pub(crate) fn for_task(&self, task: usize) -> Self {
         Self { shared: Arc::clone(&self.shared), task }
     }
 
@@ -192,7 +192,7 @@ impl FaultInjector {
         Layers::over(recorder.clone())
             .with_fn(move |call, next| injector.clone().in_turn(call, next))
             .with(complaints.clone())
-            .with(Fault::of(process, move |call| {
+            .with(Fault::for_process(process, move |call| {
                 let decide = Arc::clone(&deciding.state().decide);
                 decide(call)
             }))

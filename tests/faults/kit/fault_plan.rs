@@ -33,12 +33,12 @@ pub(crate) const KILLED_AFTER: Way = Way::once(Fate::KillAfter).named("KilledAft
 
 /// A transaction conflicts with another one on its items.
 pub(crate) const CANCELLED_BY_CONFLICT: Way = Way::once(Fate::CancelTransaction("TransactionConflict"))
-    .of(TRANSACTIONS)
+    .for_operations(TRANSACTIONS)
     .named(r#"Cancelled("TransactionConflict")"#);
 
 /// A transaction is cancelled because a condition of its first action fails.
 pub(crate) const CANCELLED_BY_CONDITION: Way = Way::once(Fate::CancelTransaction("ConditionalCheckFailed"))
-    .of(TRANSACTIONS)
+    .for_operations(TRANSACTIONS)
     .named(r#"Cancelled("ConditionalCheckFailed")"#);
 
 /// The ways in which any call is made to fail.
@@ -51,10 +51,10 @@ pub(crate) const WAYS: [Way; 10] = [
     THROTTLED_FROM_HERE_ON,
     // A write that conflicts with a transaction on its item.
     Way::once(Fate::Refuse(400, "TransactionConflictException"))
-        .of(&["PutItem", "UpdateItem", "DeleteItem"])
+        .for_operations(&["PutItem", "UpdateItem", "DeleteItem"])
         .named("Conflict"),
     // SQS rejects the first message of a batch.
-    Way::once(Fate::RefuseFirstEntry).of(&["SendMessageBatch"]).named("EntryRefused"),
+    Way::once(Fate::RefuseFirstEntry).for_operations(&["SendMessageBatch"]).named("EntryRefused"),
     KILLED_BEFORE,
     KILLED_AFTER,
 ];
@@ -62,16 +62,18 @@ pub(crate) const WAYS: [Way; 10] = [
 /// The ways in which only transactions fail: this one, or it and all later ones.
 pub(crate) const WAYS_OF_TRANSACTIONS: [Way; 6] = [
     CANCELLED_BY_CONFLICT,
-    Way::once(Fate::CancelTransaction("ThrottlingError")).of(TRANSACTIONS).named(r#"Cancelled("ThrottlingError")"#),
+    Way::once(Fate::CancelTransaction("ThrottlingError"))
+        .for_operations(TRANSACTIONS)
+        .named(r#"Cancelled("ThrottlingError")"#),
     CANCELLED_BY_CONDITION,
     Way::lasting(Fate::CancelTransaction("TransactionConflict"))
-        .of(TRANSACTIONS)
+        .for_operations(TRANSACTIONS)
         .named(r#"CancelledFromHereOn("TransactionConflict")"#),
     Way::lasting(Fate::CancelTransaction("ThrottlingError"))
-        .of(TRANSACTIONS)
+        .for_operations(TRANSACTIONS)
         .named(r#"CancelledFromHereOn("ThrottlingError")"#),
     Way::lasting(Fate::CancelTransaction("ConditionalCheckFailed"))
-        .of(TRANSACTIONS)
+        .for_operations(TRANSACTIONS)
         .named(r#"CancelledFromHereOn("ConditionalCheckFailed")"#),
 ];
 

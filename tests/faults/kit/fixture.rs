@@ -82,13 +82,14 @@ impl Fixture {
     }
 
     pub(crate) async fn with_shards(shards: u16) -> Result<Self> {
-        Self::of(World::open().await?, shards).await
+        Self::new(World::open().await?, shards).await
     }
 
-    async fn of(world: World, shards: u16) -> Result<Self> {
+    async fn new(world: World, shards: u16) -> Result<Self> {
         let time = Time::at(MORNING.parse()?);
         let stream = stream_of(&world).await?;
-        let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::of(Template::ours()?)?;
+        let Queues { requests, results, result_dead_letters, dispatch_failures, .. } =
+            Queues::from_template(Template::ours()?)?;
         let faults = FaultInjector::new(&world, &time, &requests)?;
         let metrics = Metrics::captured();
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
@@ -130,7 +131,7 @@ impl Fixture {
     }
 
     async fn functions_of(&self, task: usize, environment: &Environment) -> Result<Functions> {
-        let faults = self.faults.of_task(task);
+        let faults = self.faults.for_task(task);
         let (client, dependencies) = dependencies(&self.world, &faults, &self.time, &self.metrics).await;
         functions_with_roles(environment, &client, &dependencies)
     }

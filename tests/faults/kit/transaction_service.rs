@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 use fastrand::Rng;
-use payments_lab::facts::results::{failed, of_settlement};
+use payments_lab::facts::results::{failed, from_settlement};
 use payments_machine::Time;
 use payments_model::{Failure, Settlement};
 use payments_queue::Queue;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(crate) fn result_of(request: &Value) -> Value {
     let amount = request["amountMinor"].as_u64().unwrap_or(0);
     let mut result = match settlement_of(amount) {
-        Ok(settlement) => of_settlement(request, &settlement),
+        Ok(settlement) => from_settlement(request, &settlement),
         Err(error) => failed(request, &format!("{error:#}")),
     };
     if amount % 2 == 1 {

@@ -30,20 +30,20 @@ fn without(alarm: &'static str, metric: Metric) -> Fault {
 }
 
 fn of_lambda(name: &str, function: &str) -> Metric {
-    Metric::of("AWS/Lambda", name, "FunctionName", function)
+    Metric::new("AWS/Lambda", name, "FunctionName", function)
 }
 
 fn of_mapping(name: &str, mapping: &str) -> Metric {
-    Metric::of("AWS/Lambda", name, "EventSourceMappingUUID", mapping)
+    Metric::new("AWS/Lambda", name, "EventSourceMappingUUID", mapping)
 }
 
 fn of_queue(name: &str, queue: &str) -> Metric {
-    Metric::of("AWS/SQS", name, "QueueName", queue)
+    Metric::new("AWS/SQS", name, "QueueName", queue)
 }
 
 /// A function's own metric.
 fn own(name: &str, function: &str) -> Metric {
-    Metric::of("ScheduledPayments", name, "Function", function)
+    Metric::new("ScheduledPayments", name, "Function", function)
 }
 
 /// All of them.
@@ -113,7 +113,7 @@ fn functions() -> Result<Vec<Row>> {
         rows.extend([(alarm, errors(package)?, 10, 2), ("", errors(package)?, 60, 1)]);
     }
     let bus = || own("BusSegmentsBehind", "PublishFunction");
-    let api = || Metric::of("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi");
+    let api = || Metric::new("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi");
     rows.extend([("BusBehind", bus(), 20, 1), ("", bus(), 5, 1_000), ("ApiErrors", api(), 10, 3), ("", api(), 1, 100)]);
     Ok(rows)
 }

@@ -22,7 +22,7 @@ pub(super) struct Day {
 
 /// Reads the logical ids of what metrics are about from the template.
 pub(super) fn ids() -> Result<Resources> {
-    Resources::of(&template()?)
+    Resources::parse(&template()?)
 }
 
 /// Returns the day, which is simulated once.
@@ -103,6 +103,6 @@ impl Seen {
     }
 
     fn add(&mut self, namespace: &str, name: &str, dimension: &str, of: &str, at: DateTime<Utc>, value: i64) {
-        self.samples.add(Sample { metric: Metric::of(namespace, name, dimension, of), at, value });
+        self.samples.add(Sample { metric: Metric::new(namespace, name, dimension, of), at, value });
     }
 }

@@ -7,7 +7,7 @@ use super::day::{Day, ids};
 
 /// The samples of a line that a function emits, by its package's name.
 pub(super) fn samples_of(line: &str, function: &str) -> Result<Vec<Sample>> {
-    let (id, mut samples) = (ids()?.function(function)?.to_owned(), Sample::of_line(line)?);
+    let (id, mut samples) = (ids()?.function(function)?.to_owned(), Sample::parse_line(line)?);
     samples.iter_mut().for_each(|sample| drop(sample.metric.dimensions.insert("Function".to_owned(), id.clone())));
     Ok(samples)
 }

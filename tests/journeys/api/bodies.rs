@@ -169,7 +169,7 @@ async fn every_answer_names_its_request() -> Result<()> {
             if let Some(given) = given {
                 event.headers.insert("x-request-id", given.parse()?);
             }
-            let reply = Reply::of(world.functions().invoke(function, event).await)?;
+            let reply = Reply::from_response(world.functions().invoke(function, event).await)?;
             let want = given.filter(|_| is_kept).unwrap_or("gateway-1=");
             assert_eq!(reply.header("x-request-id"), Some(want), "{given:?}: {reply}");
             let in_problem = (reply.status >= 400).then_some(want);

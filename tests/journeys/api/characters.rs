@@ -24,7 +24,7 @@ async fn send_with(world: &World, ask: Ask, parameters: &[(&str, &str)]) -> Resu
         event.path_parameters.insert((*name).to_owned(), (*value).to_owned());
     }
     let key = event.route_key.clone().unwrap_or_default();
-    let reply = Reply::of(world.functions().invoke(function, event).await)?;
+    let reply = Reply::from_response(world.functions().invoke(function, event).await)?;
     Contract::get()?.check(&key, &reply)?;
     Ok(reply)
 }

@@ -22,7 +22,7 @@ async fn send(world: &World, ask: Ask) -> Result<(Reply, usize)> {
     let (function, event) = ask.event("test", chrono::DateTime::UNIX_EPOCH, &authorizer)?;
     let response = world.functions().invoke(function, event).await;
     let json = serde_json::to_string(&response)?.len();
-    let reply = Reply::of(response)?;
+    let reply = Reply::from_response(response)?;
     Ok((reply.clone(), json.max(STANDARD.encode(&reply.text).len())))
 }
 

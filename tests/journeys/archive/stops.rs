@@ -248,7 +248,9 @@ async fn a_run_counts_what_it_leaves() -> Result<()> {
 /// The archive with a clock on which every call takes 5 ms.
 async fn slow_archive(world: &World) -> Result<(Archive, Arc<AtomicI64>)> {
     let millis = Arc::new(AtomicI64::new(DateTime::parse_from_rfc3339(NIGHT)?.timestamp_millis()));
-    let (called, shown, slept) = (Arc::clone(&millis), Arc::clone(&millis), Arc::clone(&millis));
+    let called = Arc::clone(&millis);
+    let shown = Arc::clone(&millis);
+    let slept = Arc::clone(&millis);
     let slow = Recorder::with_fate(move |_| {
         called.fetch_add(5, Ordering::Relaxed);
         Fate::Pass

@@ -33,7 +33,7 @@ pub(super) struct Offered {
 
 impl Offered {
     /// Reads the form of a preview.
-    fn of(text: &str) -> Result<Self> {
+    fn parse(text: &str) -> Result<Self> {
         let (_, form) = text.split_once("<form data-action=\"").with_context(|| format!("no form: {text}"))?;
         let (name, form) = form.split_once('"').context("no name")?;
         let inputs = form.split("<input type=\"hidden\" name=\"").skip(1);
@@ -69,7 +69,7 @@ pub(super) async fn preview(world: &World, name: &str, form: &str) -> Result<Str
 }
 
 pub(super) async fn offered(world: &World, name: &str, form: &str) -> Result<Offered> {
-    Offered::of(&preview(world, name, form).await?)
+    Offered::parse(&preview(world, name, form).await?)
 }
 
 /// The form that names payments.
@@ -136,7 +136,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     assert_eq!(shown.matches("<form").count(), 1);
     assert_eq!(status_of(&world, &ids[0]).await?, "SCHEDULED");
 
-    let offered = Offered::of(&shown)?;
+    let offered = Offered::parse(&shown)?;
     world.forget();
     let done = confirm(&world, "first", &offered).await?;
     let mut operations = world.recorder.take_operations();
@@ -193,9 +193,9 @@ async fn what_changed_since_the_preview_is_said() -> Result<()> {
 async fn a_payment_can_be_cancelled_from_its_view() -> Result<()> {
     let world = World::open().await?;
     let [scheduled, cancelled, ..] = mixed(&world).await?;
-    let start = Offered::of(&page(&world, &format!("payment?id={scheduled}")).await?)?;
+    let start = Offered::parse(&page(&world, &format!("payment?id={scheduled}")).await?)?;
     let shown = world.answered(start.ask(), 200).await?;
-    confirm(&world, "do", &Offered::of(&shown.text)?).await?;
+    confirm(&world, "do", &Offered::parse(&shown.text)?).await?;
     assert_eq!(status_of(&world, &scheduled).await?, "CANCELLED");
     for id in [scheduled, cancelled] {
         let view = page(&world, &format!("payment?id={id}")).await?;
@@ -297,7 +297,9 @@ async fn every_field_is_bounded_and_checked() -> Result<()> {
     let posted = |body: &Value| Ask::post("/console/actions/cancel").json(body);
     world.answered(posted(&one), 200).await?;
     world.answered(preview_of("cancel", &payments(&many[..100])), 200).await?;
-    let (all, spaces, long) = (payments(&many), "+".repeat(8_001), "a".repeat(16 * 1024));
+    let all = payments(&many);
+    let spaces = "+".repeat(8_001);
+    let long = "a".repeat(16 * 1024);
     let form = |form: &str| action("cancel", &form.replace("ID", &id));
     for (ask, status) in [
         (form("payments=ID"), 400),

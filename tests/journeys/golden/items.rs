@@ -14,14 +14,16 @@ const TABLES: [&str; 3] = ["payments", "payment-history", "payments-log"];
 
 /// The items of a world, with their kinds and tables, in the order of their keys.
 async fn items(world: &World) -> Result<Vec<(ItemKind, &'static str, Item)>> {
-    let (client, tables, mut all) = (world.client().await, &world.environment.tables, Vec::new());
+    let client = world.client().await;
+    let tables = &world.environment.tables;
+    let mut all = Vec::new();
     for (table, name) in TABLES.into_iter().zip([&tables.payments, &tables.history, &tables.log]) {
         let scan = client.scan().table_name(name).into_paginator().items().send();
         let mut items: Vec<Item> = scan.collect::<Result<_, _>>().await?;
         items.sort_by_key(|item| ["pk", "sk"].map(|name| item[name].as_s().cloned().unwrap_or_default()));
         for item in items {
             let [partition, sort] = ["pk", "sk"].map(|name| item[name].as_s().cloned().unwrap_or_default());
-            let kind = ItemKind::of_key(&partition, &sort);
+            let kind = ItemKind::from_key(&partition, &sort);
             all.push((kind.with_context(|| format!("{partition} / {sort} is of no kind"))?, table, item));
         }
     }

@@ -162,7 +162,9 @@ async fn put_endpoint(store: &Store, known: &WebhookEndpoint, state: &WebhookSta
     if state.lease > first_lease(created_at.as_chrono()) {
         let taken = store.take_webhook(id, *created_at, *created_at).await?.context("it is taken")?;
         let disabled = state.disabled_by.zip(state.disabled_at);
-        let (to, progress, lease_until) = (state.position, &state.progress, state.lease_until);
+        let to = state.position;
+        let progress = &state.progress;
+        let lease_until = state.lease_until;
         let commit = WebhookCommit { to, progress, lease_until, disabled };
         store.commit_webhook(id, &taken, &commit).await?.context("the lease is lost")?;
     }

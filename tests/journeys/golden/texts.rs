@@ -35,7 +35,9 @@ fn details(is_full: bool) -> Result<Details> {
         reference: is_full.then_some("INV 2026/117".parse()?),
         data: is_full.then_some(JsonText::from_stored("{ \"note\":\"kürz \u{fffe}\" }".to_owned())?),
     };
-    let (zone, shards, created) = ("Europe/London".parse()?, "10".parse()?, "2026-11-20T08:00:00Z".parse()?);
+    let zone = "Europe/London".parse()?;
+    let shards = "10".parse()?;
+    let created = "2026-11-20T08:00:00Z".parse()?;
     Ok(Details::accept(payment_id, instruction, zone, shards, created, Actor::client("feed")))
 }
 
@@ -66,7 +68,7 @@ fn version(before: Option<&Head>, after: &Head) -> Result<String> {
         status: head.state.status(),
         head: Some(Box::new(head.clone())),
     };
-    Logged::of(before.map(known), after, now()?, PLACE).json(EPOCH)?.context("not an event")
+    Logged::from_change(before.map(known), after, now()?, PLACE).json(EPOCH)?.context("not an event")
 }
 
 /// The events, by kind and case.
@@ -125,7 +127,7 @@ fn result(details: &Details, end: &str) -> Result<String> {
         ..TransactionServiceSettings::seeded(1)
     };
     let at: DateTime<Utc> = now()?.as_chrono();
-    requests.send(PaymentRequest::of(details, 1).to_json()?, at)?;
+    requests.send(PaymentRequest::new(details, 1).to_json()?, at)?;
     TransactionService::new(settings, requests, results.clone()).step(at);
     Ok(results.receive(1, at).pop().context("no answer")?.body)
 }
@@ -183,8 +185,8 @@ fn cursors() -> Result<Vec<(Kind, &'static str, String)>> {
 pub(super) fn written() -> Result<Goldens> {
     let (full, plain) = (details(true)?, details(false)?);
     let messages = [
-        (MessageKind::Payment, "full", PaymentRequest::of(&full, 2).to_json()?),
-        (MessageKind::Payment, "plain", PaymentRequest::of(&plain, 1).to_json()?),
+        (MessageKind::Payment, "full", PaymentRequest::new(&full, 2).to_json()?),
+        (MessageKind::Payment, "plain", PaymentRequest::new(&plain, 1).to_json()?),
         (MessageKind::Settlement, "processed", result(&full, "PROCESSED")?),
         (MessageKind::Settlement, "failed", result(&full, "FAILED")?),
     ];

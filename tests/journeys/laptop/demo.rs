@@ -111,7 +111,7 @@ async fn a_tick_runs_what_is_due_and_lists_it() -> Result<()> {
     assert_eq!(triggers.tick(start).await.to_string(), "", "there is nothing to do");
 
     let body = json!({ "payeeAccountId": "b", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
-    let client = Client::of_functions(Arc::new(functions), clock)?;
+    let client = Client::for_functions(Arc::new(functions), clock)?;
     let put = client.send_until(&Request::create("a", "coffee", &body), |_| true).await?;
     assert_eq!(put.status, 201, "{put:?}");
     for (seconds, told) in [

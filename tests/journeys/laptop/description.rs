@@ -56,7 +56,7 @@ async fn both_forms_of_the_description_equal_openapi_yaml() -> Result<()> {
         assert_eq!(served["paths"], Contract::get()?.document()["paths"], "{path}");
     }
     let written = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../openapi.yaml"))?;
-    assert_eq!(description(options()?.time_zone, UtcSecond::of(now)?)?, written);
+    assert_eq!(description(options()?.time_zone, UtcSecond::new(now)?)?, written);
     system.stop().await
 }
 

@@ -114,7 +114,9 @@ fn operations(yaml: &str) -> Result<Vec<Operation>> {
             let examples = in_order("examples").into_iter().flat_map(Node::fields);
             let bodies = examples.filter_map(|(_, example)| example.get("value")).chain(in_order("example"));
             let bodies = bodies.map(Value::deserialize).collect::<Result<_, _>>()?;
-            let (mut path, mut query, mut headers) = (path.clone(), Vec::new(), String::new());
+            let mut path = path.clone();
+            let mut query = Vec::new();
+            let mut headers = String::new();
             let parameters = [&item["parameters"], &operation["parameters"]];
             for parameter in parameters.into_iter().filter_map(Value::as_array).flatten() {
                 let reference = parameter["$ref"].as_str().and_then(|at| at.strip_prefix('#'));

@@ -22,7 +22,7 @@ pub(super) async fn failing<T>(
 ) -> Result<Option<Result<T>>> {
     let (process, calls) = (Process::default(), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&calls);
-    let fault = Fault::of(&process, move |call| {
+    let fault = Fault::for_process(&process, move |call| {
         let number = counts(call).then(|| counted.fetch_add(1, Ordering::Relaxed));
         number.map_or(Fate::Pass, |number| point.fate_at(number))
     });

@@ -22,7 +22,7 @@ async fn settle(log: &Log, ids: &[String]) -> Result<()> {
             _ => Settlement::Processed(uuid.parse()?),
         };
         let step = pending.known().transition(&Event::Settle(settlement), log.now(), Actor::transaction_service())?;
-        let Decided::Now(settled) = store.decide_settlement(&pending, &step).await? else { anyhow::bail!("settled") };
+        let Decided::Put(settled) = store.decide_settlement(&pending, &step).await? else { anyhow::bail!("settled") };
         ensure!(matches!(store.follow_settlement(&settled).await?, Moved::Done(_)));
     }
     Ok(())

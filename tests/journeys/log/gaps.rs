@@ -27,7 +27,7 @@ async fn a_record_that_is_almost_dropped_marks_a_gap_before_it() -> Result<()> {
     );
     // A new mapping reads all of it again, and marks nothing twice.
     let made_at = log.now().saturating_add(-TimeDelta::hours(24));
-    Counting::of(&log).await?.count_made_at(log.functions(), made_at).await?;
+    Counting::start(&log).await?.count_made_at(log.functions(), made_at).await?;
     assert_eq!(log.events().await?.len(), 5);
     Ok(())
 }

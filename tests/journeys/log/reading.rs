@@ -10,7 +10,7 @@ use super::*;
 async fn every_version_is_one_event_whatever_the_stream_repeats() -> Result<()> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, &["a-day"], "2090-06-15T00:05:00Z").await?;
-    let log = Log::of(world).await?;
+    let log = Log::new(world).await?;
     log.count_all().await?;
     let once = log.entries(1_000).await?;
     // A new mapping reads from the oldest record, and the functions skip what they counted.

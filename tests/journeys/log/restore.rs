@@ -46,7 +46,7 @@ async fn restored() -> Result<Log> {
     let is_checkpoint = |item: &Item| item["pk"].as_s().is_ok_and(|pk| pk.starts_with("CHECKPOINT"));
     log.put_items(&table, at_t.into_iter().filter(|item| !is_checkpoint(item))).await?;
     // The new table's stream begins after this.
-    let mut counting = Counting::of(&log).await?;
+    let mut counting = Counting::start(&log).await?;
     counting.skip().await?;
     log.counting = Mutex::new(counting);
     Ok(log)

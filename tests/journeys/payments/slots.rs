@@ -28,7 +28,7 @@ struct Elsewhere {
 impl Elsewhere {
     async fn new(first: &'static str) -> Result<Self> {
         let world = World::open().await?;
-        let counting = Counting::of(&world).await?;
+        let counting = Counting::start(&world).await?;
         let id = world.create("tenant", "rent", &order(first)).await?;
         let amended = world.send(Ask::amend("tenant", &id, ("later", 1), &order(DUE_DATE))).await?.with_status(200)?;
         assert_eq!(amended.header("etag"), Some("\"2\""), "{amended}");

@@ -69,7 +69,7 @@ async fn altered_counters_are_drift_and_the_first_finding_is_kept() -> Result<()
 #[tokio::test]
 async fn an_uncounted_record_is_drift() -> Result<()> {
     let world = a_counted_day().await?;
-    let mut counting = Counting::of(&world).await?;
+    let mut counting = Counting::start(&world).await?;
     counting.count(world.functions()).await?;
     for (key, skipped) in [("one", true), ("two", false)] {
         put(&world, key, NIGHT).await?;

@@ -54,7 +54,9 @@ async fn whoever_was_first_wins_and_the_redate_leaves_the_payment_alone() -> Res
         ] {
             let announced = Arc::new(Announced::new().await?);
             let id = announced.create("following").await?;
-            let (inside, payment, once) = (Arc::clone(&announced), id.clone(), AtomicBool::new(false));
+            let inside = Arc::clone(&announced);
+            let payment = id.clone();
+            let once = AtomicBool::new(false);
             let recorder = interrupted(
                 move |call| when(call) && !once.swap(true, Ordering::Relaxed),
                 move || {

@@ -8,13 +8,13 @@ use crate::tree::{files, in_repository, read};
 
 /// Pages that texts of the code and the template refer to by their headings, with the most bytes that each may have.
 const PAGES: [(&str, usize); 3] =
-    [("docs/alarms.md", 35_000), ("docs/operations.md", 22_000), ("docs/restore.md", 13 * 1024)];
+    [("docs/alarms.md", 35 * 1024), ("docs/operations.md", 22_000), ("docs/restore.md", 13 * 1024)];
 
 /// Pages that a newcomer reads first, with the most bytes that each may have.
-const FIRST: [(&str, usize); 2] = [("README.md", 7_000), ("ARCHITECTURE.md", 25_000)];
+const FIRST: [(&str, usize); 2] = [("README.md", 7 * 1024), ("ARCHITECTURE.md", 25 * 1024)];
 
 /// The most bytes of all documents, and of one.
-const MAX_ALL: usize = 360_000;
+const MAX_ALL: usize = 360 * 1024;
 const MAX_PAGE: usize = 40_000;
 
 const MAX_GLOSSARY: usize = 50;

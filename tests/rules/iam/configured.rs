@@ -25,10 +25,12 @@ const OF_LOG: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 /// The permissions that each function's configuration requires, by package.
 pub(super) fn permissions(template: &Value) -> Result<BTreeMap<String, BTreeSet<Permission>>> {
     let functions = resources(template, FUNCTION)?.into_iter();
-    functions.map(|(name, it)| Ok((package(it)?.to_owned(), of(it).with_context(|| name.to_owned())?))).collect()
+    functions
+        .map(|(name, it)| Ok((package(it)?.to_owned(), permissions_of_function(it).with_context(|| name.to_owned())?)))
+        .collect()
 }
 
-fn of(function: &Value) -> Result<BTreeSet<Permission>> {
+fn permissions_of_function(function: &Value) -> Result<BTreeSet<Permission>> {
     let properties = &function["Properties"];
     let mut permissions = BTreeSet::new();
     let mut require = |actions: &[&str], place: &str| {

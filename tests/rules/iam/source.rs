@@ -32,7 +32,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn of(files: &[syn::File]) -> Self {
+    pub(super) fn parse(files: &[syn::File]) -> Self {
         let mut sources = Self::default();
         for (number, file) in files.iter().enumerate() {
             for item in &file.items {
@@ -45,7 +45,7 @@ impl Sources {
     fn enter(&mut self, file: usize, item: &Item) {
         match item {
             Item::Fn(item) => {
-                let function = Function::of(file, &item.vis, &item.sig, &item.block);
+                let function = Function::new(file, &item.vis, &item.sig, &item.block);
                 self.functions.insert((file, item.sig.ident.to_string()), function);
             }
             Item::Const(item) => {
@@ -54,7 +54,7 @@ impl Sources {
             Item::Impl(item) if is_of_store(item) => {
                 for member in &item.items {
                     if let syn::ImplItem::Fn(member) = member {
-                        let method = Function::of(file, &member.vis, &member.sig, &member.block);
+                        let method = Function::new(file, &member.vis, &member.sig, &member.block);
                         self.methods.insert(member.sig.ident.to_string(), method);
                     }
                 }
@@ -99,7 +99,7 @@ impl Sources {
 }
 
 impl Function {
-    fn of(file: usize, visibility: &Visibility, signature: &Signature, body: &Block) -> Self {
+    fn new(file: usize, visibility: &Visibility, signature: &Signature, body: &Block) -> Self {
         let arguments = signature.inputs.iter().filter_map(|input| match input {
             FnArg::Typed(argument) => Some(names_in(&argument.pat).into_iter().next().unwrap_or_default()),
             FnArg::Receiver(_) => None,

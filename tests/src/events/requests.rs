@@ -156,7 +156,7 @@ pub fn event_of(name: &str) -> Result<Value> {
     });
     let now = DateTime::parse_from_rfc3339(NOW)?.to_utc();
     let body = case.body.as_deref().unwrap_or_default().as_bytes();
-    let (_, event) = event::of(&parts, body, &request_id(name, case), now, &authorizer)?;
+    let (_, event) = event::from_parts(&parts, body, &request_id(name, case), now, &authorizer)?;
     let mut event = serde_json::to_value(event)?;
     // The struct writes a method of REST APIs, which HTTP APIs do not name.
     merge(&mut event, &json!({ "httpMethod": null }));

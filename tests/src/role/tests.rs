@@ -23,7 +23,7 @@ fn only(keys: &Value) -> Value {
 #[test]
 fn a_role_allows_what_one_statement_allows() -> Result<()> {
     let reads = |keys: Value| json!({ "Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": table(), "Condition": only(&keys) });
-    let role = Role::of(&role(&json!([reads(json!(["A#*", "B"])), reads(json!("C#*"))])), &Value::Null)?;
+    let role = Role::parse(&role(&json!([reads(json!(["A#*", "B"])), reads(json!("C#*"))])), &Value::Null)?;
     for (partitions, allowed) in [
         (&["A#1", "A#2", "B"] as &[&str], true),
         (&["C#1"], true),
@@ -56,7 +56,7 @@ fn a_transaction_is_allowed_by_one_statement() -> Result<()> {
             false,
         ),
     ] {
-        let role = Role::of(&role(&statements), &Value::Null)?;
+        let role = Role::parse(&role(&statements), &Value::Null)?;
         assert_eq!(role.allows_together(&both, "PaymentsTable", &keys), allowed, "{statements}");
     }
     Ok(())
@@ -69,7 +69,7 @@ fn an_unknown_policy_is_an_error() {
         statement[changed] = value;
         statement
     };
-    let read = |statement: Value| Role::of(&role(&json!([statement])), &Value::Null);
+    let read = |statement: Value| Role::parse(&role(&json!([statement])), &Value::Null);
     assert!(read(statement("Sid", json!("Reads"))).is_ok());
     let equals = json!({ "ForAllValues:StringEquals": { "dynamodb:LeadingKeys": ["A#*"] } });
     for (changed, value) in [
@@ -92,7 +92,7 @@ fn an_unknown_policy_is_an_error() {
     ] {
         let mut role = role(&json!([statement("Sid", json!("Reads"))]));
         role[changed] = value;
-        assert!(Role::of(&role, &Value::Null).is_err(), "{changed}");
+        assert!(Role::parse(&role, &Value::Null).is_err(), "{changed}");
     }
 }
 

@@ -77,7 +77,7 @@ impl Alarm {
         for (name, resource) in template["Resources"].as_object().context("a template has resources")? {
             match resource["Type"].as_str() {
                 Some("AWS::CloudWatch::Alarm") => {
-                    alarms.push(Self::of(name, &resource["Properties"]).with_context(|| name.clone())?);
+                    alarms.push(Self::parse(name, &resource["Properties"]).with_context(|| name.clone())?);
                 }
                 Some(other @ ("AWS::CloudWatch::CompositeAlarm" | "AWS::CloudWatch::AnomalyDetector")) => {
                     bail!("{name}: {other} is not supported");
@@ -88,11 +88,11 @@ impl Alarm {
         Ok(alarms)
     }
 
-    fn of(name: &str, properties: &Value) -> Result<Self> {
+    fn parse(name: &str, properties: &Value) -> Result<Self> {
         let fields = properties.as_object().context("an alarm has properties")?;
         let unknown = fields.keys().find(|field| !KNOWN.contains(&field.as_str()));
         ensure!(unknown.is_none(), "what does {unknown:?} mean?");
-        let (expression, period) = Expression::of(properties)?;
+        let (expression, period) = Expression::parse(properties)?;
         let number = |name: &str| properties[name].as_u64().and_then(|number| usize::try_from(number).ok());
         let evaluation_periods = number("EvaluationPeriods").context("no EvaluationPeriods")?;
         let datapoints_to_alarm = match &properties["DatapointsToAlarm"] {

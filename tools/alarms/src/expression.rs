@@ -76,12 +76,14 @@ impl Expression {
     }
 
     /// Reads the properties of an alarm. Returns the expression with its period.
-    pub(crate) fn of(properties: &Value) -> Result<(Self, TimeDelta)> {
+    pub(crate) fn parse(properties: &Value) -> Result<(Self, TimeDelta)> {
         let Some(queries) = properties["Metrics"].as_array() else {
             let series = Series { metric: metric_of(properties)?, statistic: statistic_of(&properties["Statistic"])? };
             return Ok((Self::One(series), period_of(properties)?));
         };
-        let (mut expression, mut series, mut periods) = (None, Vec::new(), Vec::new());
+        let mut expression = None;
+        let mut series = Vec::new();
+        let mut periods = Vec::new();
         for query in queries {
             let stat = &query["MetricStat"];
             if stat.is_null() {
@@ -166,7 +168,7 @@ mod tests {
             };
             let sum = json!({ "Id": "errors", "Expression": "SUM(METRICS())" });
             let metrics: Vec<Value> = std::iter::once(sum).chain((0..count).map(metric)).collect();
-            Expression::of(&json!({ "Metrics": metrics }))
+            Expression::parse(&json!({ "Metrics": metrics }))
         };
         assert!(of(10).is_ok());
         let refused = of(11).map_err(|error| error.to_string());

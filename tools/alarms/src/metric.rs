@@ -49,7 +49,7 @@ pub struct Samples {
 
 impl Metric {
     /// Creates a metric with one dimension.
-    pub fn of(namespace: &str, name: &str, dimension: &str, value: &str) -> Self {
+    pub fn new(namespace: &str, name: &str, dimension: &str, value: &str) -> Self {
         let dimensions = BTreeMap::from([(dimension.to_owned(), value.to_owned())]);
         Self { namespace: namespace.to_owned(), name: name.to_owned(), dimensions }
     }
@@ -60,7 +60,7 @@ impl Sample {
     ///
     /// # Errors
     /// If the line is not in that format, or has a value that is not a whole number.
-    pub fn of_line(line: &str) -> Result<Vec<Self>> {
+    pub fn parse_line(line: &str) -> Result<Vec<Self>> {
         let line: Value = serde_json::from_str(line).context("not a line of metrics")?;
         let header = &line["_aws"];
         let millis = header["Timestamp"].as_i64().context("the line has no time")?;
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn a_line_has_a_sample_for_each_metric() {
-        let samples = Sample::of_line(LINE).unwrap();
-        let of = |name: &str| Metric::of("ScheduledPayments", name, "Function", "sweeper");
+        let samples = Sample::parse_line(LINE).unwrap();
+        let of = |name: &str| Metric::new("ScheduledPayments", name, "Function", "sweeper");
         let at = DateTime::from_timestamp(60, 0).unwrap();
         let wanted = [("Claimed", 3), ("Left", 0)].map(|(name, value)| Sample { metric: of(name), at, value });
         assert_eq!(samples, wanted);
@@ -204,14 +204,14 @@ mod tests {
             ("\"Function\":\"sweeper\"", "\"Function\":7"),
         ] {
             assert!(LINE.contains(from), "{from}");
-            assert!(Sample::of_line(&LINE.replace(from, to)).is_err(), "{to}");
+            assert!(Sample::parse_line(&LINE.replace(from, to)).is_err(), "{to}");
         }
-        assert!(Sample::of_line("swept").is_err());
+        assert!(Sample::parse_line("swept").is_err());
     }
 
     #[test]
     fn a_period_ends_before_its_last_minute_begins() {
-        let metric = Metric::of("N", "m", "D", "d");
+        let metric = Metric::new("N", "m", "D", "d");
         let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
         let mut samples = Samples::default();
         samples.extend([(0, 1), (59, 5), (60, 3), (120, 9)].map(|(s, value)| Sample {

@@ -20,7 +20,7 @@ impl Resources {
     ///
     /// # Errors
     /// If the template has no resources, or a function has no events.
-    pub fn of(template: &Value) -> Result<Self> {
+    pub fn parse(template: &Value) -> Result<Self> {
         let (mut functions, mut mappings) = (BTreeMap::new(), Vec::new());
         for (id, resource) in template["Resources"].as_object().context("a template has resources")? {
             let Some(package) = resource["Metadata"]["BuildProperties"]["Binary"].as_str() else { continue };
@@ -62,7 +62,7 @@ impl Resources {
     /// # Errors
     /// If the line cannot be read, or is of no function here.
     pub fn samples_of(&self, line: &str, at: DateTime<Utc>) -> Result<Vec<Sample>> {
-        let mut samples = Sample::of_line(line)?;
+        let mut samples = Sample::parse_line(line)?;
         for sample in &mut samples {
             let package = sample.metric.dimensions.get_mut("Function").context("whose metric?")?;
             self.function(package)?.clone_into(package);
@@ -85,7 +85,7 @@ mod tests {
             "SweepFunction": function("sweeper", json!({ "Sweep": { "Type": "ScheduleV2" } })),
             "Queue": { "Type": "AWS::SQS::Queue" },
         } });
-        Resources::of(&template).unwrap()
+        Resources::parse(&template).unwrap()
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
         };
         let at = DateTime::from_timestamp(600, 0).unwrap();
         let samples = resources().samples_of(&line("settle"), at).unwrap();
-        let metric = crate::Metric::of("N", "Left", "Function", "SettleFunction");
+        let metric = crate::Metric::new("N", "Left", "Function", "SettleFunction");
         assert_eq!(samples, [Sample { metric, at, value: 1 }]);
         assert!(resources().samples_of(&line("other"), at).is_err());
     }

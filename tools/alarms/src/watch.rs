@@ -131,7 +131,9 @@ impl Watch {
     fn judge(&mut self, end: i64) -> AlarmState {
         let period = self.alarm.period.num_minutes();
         let range = self.alarm.evaluation_periods + self.extra;
-        let (mut points, mut runs, mut at) = (Vec::with_capacity(range), self.runs.iter().rev().peekable(), end);
+        let mut points = Vec::with_capacity(range);
+        let mut runs = self.runs.iter().rev().peekable();
+        let mut at = end;
         for _ in 0..range {
             while runs.peek().is_some_and(|(from, _)| *from > at) {
                 runs.next();
@@ -166,7 +168,9 @@ pub fn history(
     for end in begin - watch.looks_back()..=begin {
         watch.see(end, of(end));
     }
-    let (mut changes, mut state, mut at) = (Vec::new(), AlarmState::InsufficientData, from);
+    let mut changes = Vec::new();
+    let mut state = AlarmState::InsufficientData;
+    let mut at = from;
     while at < to {
         at += TimeDelta::minutes(1);
         let now = watch.minute(minute_of(at), of(minute_of(at)));
@@ -186,13 +190,13 @@ mod tests {
     use crate::evaluation::EXTRA_DATAPOINTS;
     use crate::metric::{Metric, Sample};
 
-    fn of(properties: &Value) -> Alarm {
+    fn parsed(properties: &Value) -> Alarm {
         let template = json!({ "Resources": { "A": { "Type": "AWS::CloudWatch::Alarm", "Properties": properties } } });
         Alarm::all(&template).unwrap().remove(0)
     }
 
     fn alarm(periods: u64, datapoints: u64, missing: &str) -> Alarm {
-        of(&json!({
+        parsed(&json!({
             "Namespace": "N", "MetricName": "m", "Dimensions": [{ "Name": "D", "Value": "d" }], "Statistic": "Maximum",
             "Period": 300, "EvaluationPeriods": periods, "DatapointsToAlarm": datapoints, "Threshold": 0,
             "ComparisonOperator": "GreaterThanThreshold", "TreatMissingData": missing }))
@@ -204,7 +208,7 @@ mod tests {
 
     #[test]
     fn an_alarm_is_evaluated_each_minute_over_periods_that_end_there() {
-        let metric = Metric::of("N", "m", "D", "d");
+        let metric = Metric::new("N", "m", "D", "d");
         let mut samples = Samples::default();
         samples.extend([(10, 1), (12, 1), (30, 0)].map(|(minute, value)| Sample {
             metric: metric.clone(),
@@ -251,7 +255,7 @@ mod tests {
                 let (length, one_in) = (1 + next(200), 1 + next(60));
                 for minute in minute..minute + length {
                     if next(one_in) == 0 {
-                        let (metric, value) = (Metric::of("N", name, "D", "d"), next(4));
+                        let (metric, value) = (Metric::new("N", name, "D", "d"), next(4));
                         let at = at(i64::try_from(minute).unwrap());
                         samples.add(Sample { metric, at, value: i64::try_from(value).unwrap() });
                     }
@@ -273,7 +277,7 @@ mod tests {
         let mut changed = 0;
         for missing in ["missing", "ignore", "breaching", "notBreaching"] {
             for expression in ["SUM(METRICS())", "SUM(FILL(METRICS(), 0))"] {
-                let sum = of(&json!({
+                let sum = parsed(&json!({
                     "Metrics": [{ "Id": "e", "Expression": expression }, query("m", "Sum"), query("n", "Maximum")],
                     "EvaluationPeriods": 3, "DatapointsToAlarm": 2, "Threshold": 4,
                     "ComparisonOperator": "GreaterThanOrEqualToThreshold", "TreatMissingData": missing }));
@@ -306,7 +310,7 @@ mod tests {
                 assert_eq!(later[usize::try_from(minute - 701).unwrap()], slow, "{minute}");
             }
         }
-        let stopped = of(&json!({
+        let stopped = parsed(&json!({
             "Namespace": "N", "MetricName": "o", "Dimensions": [{ "Name": "D", "Value": "d" }], "Statistic": "SampleCount",
             "Period": 900, "EvaluationPeriods": 1, "Threshold": 1, "ComparisonOperator": "LessThanThreshold",
             "TreatMissingData": "breaching" }));

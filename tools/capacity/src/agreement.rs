@@ -78,7 +78,7 @@ fn in_the_model(seed: u64, calls: &[(u32, usize)], shards: &[usize]) -> Result<A
             wanted[shards[usize::try_from(*payment)?]] += 1_000;
         }
         let cost = WRITES.iter().position(|it| it == write).context("no cost")?;
-        flows.push(Flow::of(&costs[cost], wanted));
+        flows.push(Flow::new(&costs[cost], wanted));
     }
     accept(&mut places, &mut flows);
     let exhausted = places

@@ -150,7 +150,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    fn of(charge: Charge, payment: &Payment, shards: ShardCount) -> Result<Self> {
+    fn measure(charge: Charge, payment: &Payment, shards: ShardCount) -> Result<Self> {
         let Charge { place, key, units, is_write } = charge;
         let details = &payment.details;
         let key = if key.contains(&details.payment_id.to_string()) {
@@ -207,7 +207,7 @@ fn measure_all(scenario: &Scenario, writes: &[Write]) -> Result<Vec<Vec<Cost>>> 
         let payment = payment_of(n, *data)?;
         let cost = |&write| -> Result<Vec<Cost>> {
             runtime.block_on(tables.read_and_write(&payment, write))?;
-            throttle.take_charges().into_iter().map(|charge| Cost::of(charge, &payment, shards)).collect()
+            throttle.take_charges().into_iter().map(|charge| Cost::measure(charge, &payment, shards)).collect()
         };
         let costs = writes.iter().map(cost).collect::<Result<Vec<_>>>()?;
         let first = measured.get_or_insert_with(|| costs.clone());

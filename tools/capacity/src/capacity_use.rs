@@ -99,7 +99,7 @@ async fn measure_with(
         payment.details.instruction.reference = reference.cloned();
         Ok(payment)
     });
-    Measured::of(&tables, &recorder, writes, &payments.collect::<Result<Vec<_>>>()?).await
+    Measured::measure(&tables, &recorder, writes, &payments.collect::<Result<Vec<_>>>()?).await
 }
 
 /// Returns a number of hundredths as a decimal: `4.98`.

@@ -47,7 +47,7 @@ pub(crate) struct Creates {
 
 impl Creates {
     /// Creates a client that sends `count` creates, so many a second.
-    pub(crate) fn of(count: u32, per_second: u32, shards: usize) -> Self {
+    pub(crate) fn new(count: u32, per_second: u32, shards: usize) -> Self {
         Self {
             shards,
             per_second: i64::from(per_second) * 1_000,
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_create_is_tried_three_times_refused_sent_again_and_given_up() {
-        let mut creates = Creates::of(4, 4, 2);
+        let mut creates = Creates::new(4, 4, 2);
         let (mut details, mut heads) = (Vec::new(), Vec::new());
         // The first try of each head is rejected, and all later writes are.
         for second in 0..1_500 {

@@ -112,7 +112,7 @@ struct Day {
 
 /// Plays a scenario on a stack, with the placement of this seed.
 pub(crate) fn play(stack: &Stack, scenario: &Scenario, costs: &Costs, seed: u64) -> Result<Outcome> {
-    let mut day = Day::of(stack, scenario, costs, seed)?;
+    let mut day = Day::new(stack, scenario, costs, seed)?;
     let mut second = 0;
     while second < LAST_SECOND && !day.is_done() {
         day.pass(second);
@@ -140,7 +140,7 @@ pub(crate) fn place(stack: &Stack, costs: &Costs, seed: u64) -> (Vec<Place>, Vec
         }
         let partitions = stack.partitions_of(&cost.place);
         places.push(if cost.by_shard {
-            Place::of_shards(&cost.place, partitions, seed, stack.shards)
+            Place::for_shards(&cost.place, partitions, seed, stack.shards)
         } else {
             Place::spread(&cost.place, partitions)
         });
@@ -156,25 +156,25 @@ fn spread(payments: u32, shards: usize) -> Result<Vec<i64>> {
 }
 
 impl Day {
-    fn of(stack: &Stack, scenario: &Scenario, costs: &Costs, seed: u64) -> Result<Self> {
+    fn new(stack: &Stack, scenario: &Scenario, costs: &Costs, seed: u64) -> Result<Self> {
         let (places, costs) = place(stack, costs, seed);
         let shards = stack.shards;
         let first = |what: &str, every: u64| u64::from(position(seed, what, "first")) % every;
-        let runs = |what, every, seconds, pace| Runs::of(every, first(what, every), seconds, pace, shards);
+        let runs = |what, every, seconds, pace| Runs::new(every, first(what, every), seconds, pace, shards);
         let mut redrive = runs("redrive", REDRIVE_EVERY, stack.sweeper_seconds, stack.redrives);
         let mut sweep = runs("sweep", SWEEP_EVERY, stack.sweeper_seconds, stack.claims);
         if scenario.due > 0 {
             sweep.first %= SCHEDULER_MINUTE;
             sweep.waiting = spread(scenario.due, shards)?;
         }
-        let mut results = Results::of(stack.settling, shards);
+        let mut results = Results::new(stack.settling, shards);
         let waiting = spread(scenario.results, shards)?;
         redrive.waiting.clone_from(&waiting);
         results.arrive(0, waiting, false);
         Ok(Self {
             places,
             costs,
-            creates: Creates::of(scenario.creates, scenario.per_second, shards),
+            creates: Creates::new(scenario.creates, scenario.per_second, shards),
             sweep,
             redrive,
             report: runs("report", REPORT_EVERY, REPORT_SECONDS, REPORTED_PER_SECOND / i64::try_from(shards)?),
@@ -202,7 +202,7 @@ impl Day {
             wanted.push(self.report.wanted(second));
         }
         let mut flows: Vec<Flow<'_>> =
-            wanted.into_iter().zip(&self.costs).map(|(wanted, cost)| Flow::of(cost, wanted)).collect();
+            wanted.into_iter().zip(&self.costs).map(|(wanted, cost)| Flow::new(cost, wanted)).collect();
         accept(&mut self.places, &mut flows);
         let wanted = |flow: usize| &flows[flow].wanted[..];
         let accepted = |flow: usize| &flows[flow].accepted[..];

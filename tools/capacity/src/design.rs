@@ -117,13 +117,13 @@ impl Tables {
             (_, Write::Pending) => {
                 let head = Head::scheduled(details);
                 let step = head.transition(&Event::Sweep, PENDING.parse()?, actor())?;
-                matches!(store.transition(&key, DueSort::of(&head), &step).await?, Moved::Done(_))
+                matches!(store.transition(&key, DueSort::from_head(&head), &step).await?, Moved::Done(_))
             }
             (_, Write::Redriven) => store.redrive(&key, 1, 2).await?,
             (_, Write::Decided | Write::DecidedAgain) => {
                 let pending = StoredHead::new(payment.pending_head()?)?;
                 let decided = store.decide_settlement(&pending, &payment.settling()?).await?;
-                matches!(decided, Decided::Now(_)) == (write == Write::Decided)
+                matches!(decided, Decided::Put(_)) == (write == Write::Decided)
             }
             (_, Write::Followed) => {
                 let settled = StoredHead::new(payment.settled_head()?)?;

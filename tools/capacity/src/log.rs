@@ -51,8 +51,8 @@ struct Played {
 }
 
 impl Played {
-    fn of(load: Load, segments: &mut Segments) -> Result<Self> {
-        let outcomes = (0..SEEDS).map(|seed| Log::of(load, segments, seed).play()).collect::<Result<_>>()?;
+    fn play(load: Load, segments: &mut Segments) -> Result<Self> {
+        let outcomes = (0..SEEDS).map(|seed| Log::new(load, segments, seed).play()).collect::<Result<_>>()?;
         Ok(Self { load, outcomes })
     }
 
@@ -114,12 +114,12 @@ fn the_log_keeps_up_with_five_feeds_at_once() -> Result<()> {
     );
     let mut faults = Vec::new();
     for (kind, changes_per_second, fails) in CASES {
-        let mut segments = Segments::of(kind)?;
+        let mut segments = Segments::new(kind)?;
         let batch = segments.batch;
         let full: u64 = segments.of_batch(batch)?.iter().map(|segment| segment.units + HEAD).sum();
         // A stream shard has at most 1,000 changes a second, and the busiest has a quarter more than the mean.
         for shards in SHARDS.into_iter().filter(|&shards| changes_per_second * 5 < shards as u64 * 4 * PARTITION) {
-            let played = Played::of(Load { shards, changes_per_second }, &mut segments)?;
+            let played = Played::play(Load { shards, changes_per_second }, &mut segments)?;
             table += &played.row(kind, full * 1_000 / batch as u64)?;
             if played.keeps_up() == fails.contains(&shards) {
                 faults.push(format!("{} at {changes_per_second}, {shards} stream shards", kind.name()));
@@ -140,7 +140,7 @@ async fn the_engine_charges_a_commit_what_the_model_says() -> Result<()> {
         let client =
             aws_sdk_dynamodb::Client::from_conf(client.config().to_builder().http_client(recorder.clone()).build());
         let store = Store::new(client, Design::Ours.names());
-        let mut segments = Segments::of(kind)?;
+        let mut segments = Segments::new(kind)?;
         let mut head = LogHead::first("the stream", AT.parse()?);
         for (number, changes) in [1, 10, 208, 500].into_iter().enumerate() {
             let ([segment], [commit]) = (&segments.of_batch(changes)?[..], &segments.commits(changes)?[..]) else {

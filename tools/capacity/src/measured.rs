@@ -72,7 +72,7 @@ impl Measured {
     }
 
     /// Runs the lives of a page of payments in empty tables.
-    pub(crate) async fn of(
+    pub(crate) async fn measure(
         tables: &Tables,
         recorder: &Recorder,
         writes: &[Write],

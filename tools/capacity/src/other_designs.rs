@@ -90,7 +90,7 @@ impl Layout {
     }
 
     fn due_key(payment: &Payment, status: Status) -> String {
-        DueSort::of(&Head::scheduled(&payment.details)).in_status(status).to_string()
+        DueSort::from_head(&Head::scheduled(&payment.details)).in_status(status).to_string()
     }
 
     fn key(payment: &Payment) -> Item {

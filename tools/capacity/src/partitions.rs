@@ -145,7 +145,9 @@ fn row(stack: &Stack, kind: DataKind, scenario: &Scenario, outcomes: &[Outcome])
     let passing = u64::try_from(outcomes.iter().filter(passes).count())?;
     let worst = |of: fn(&Outcome) -> u64| hundredth(outcomes, 100, of);
     let (created, done) = (worst(|it| it.created_after), worst(|it| it.done_after));
-    let (refused, burnt, lost) = (worst(|it| it.refused), worst(|it| it.burnt), worst(|it| it.lost));
+    let refused = worst(|it| it.refused);
+    let burnt = worst(|it| it.burnt);
+    let lost = worst(|it| it.lost);
     let units = |hundredths| hundredth(outcomes, hundredths, |it| it.hottest.1);
     let mut places: Vec<&str> = outcomes.iter().map(|it| it.hottest.0.as_str()).collect();
     places.sort_unstable();
@@ -168,7 +170,7 @@ const HEADER: &str = "| stage | data | | placements that pass | hottest partitio
 #[test]
 fn what_closed_days_hold_back_is_done_at_the_usual_pace_and_sooner_at_a_raised_one() -> Result<()> {
     let mut table = HEADER.to_owned();
-    let (prod, raised) = (Stack::of_stage("prod")?, Stack::raised()?);
+    let (prod, raised) = (Stack::for_stage("prod")?, Stack::raised()?);
     let mut faults = Vec::new();
     for scenario in &AFTER_CLOSED_DAYS {
         for stack in [&prod, &raised] {
@@ -189,7 +191,7 @@ fn what_closed_days_hold_back_is_done_at_the_usual_pace_and_sooner_at_a_raised_o
 fn the_feed_and_the_day_fit_into_the_partitions_of_prod_and_lose_nothing_on_dev() -> Result<()> {
     let mut table = HEADER.to_owned();
     let mut faults = Vec::new();
-    let (prod, dev) = (Stack::of_stage("prod")?, Stack::of_stage("dev")?);
+    let (prod, dev) = (Stack::for_stage("prod")?, Stack::for_stage("dev")?);
     for (stack, kind) in [
         (&prod, DataKind::Incompressible),
         (&prod, DataKind::Structured),
@@ -232,7 +234,7 @@ fn a_create_that_is_sent_again_is_charged_for_the_details_that_are_there() -> Re
 /// Incompressible data needs a warm long-term table too: it is what prod has.
 #[test]
 fn with_data_that_compresses_only_the_indexes_must_be_warm() -> Result<()> {
-    let mut stack = Stack::of_stage("prod")?;
+    let mut stack = Stack::for_stage("prod")?;
     for table in ["payments", "payments-history"] {
         ensure!(stack.partitions.remove(table).is_some(), "{table} is not warm");
     }

@@ -61,8 +61,10 @@ pub(crate) struct Results {
 
 impl Results {
     /// Creates an empty queue.
-    pub(crate) fn of(settling: Settling, shards: usize) -> Self {
-        let (coming, waiting, in_hand) = (BTreeMap::new(), Vec::new(), Vec::new());
+    pub(crate) fn new(settling: Settling, shards: usize) -> Self {
+        let coming = BTreeMap::new();
+        let waiting = Vec::new();
+        let in_hand = Vec::new();
         Self { shards, settling, coming, waiting, in_hand, burnt: 0, dead: 0, done_after: 0 }
     }
 
@@ -212,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_backlog_is_settled_at_the_pace_of_all_invocations() {
-        let mut results = Results::of(SETTLING, 1);
+        let mut results = Results::new(SETTLING, 1);
         results.arrive(3, vec![1_300_000], false);
         assert_eq!(play(&mut results, 0..7, 100), [0, 0, 0, 640, 640, 20, 0]);
         assert_eq!((results.burnt, results.done_after, results.is_done()), (0, 6, true));
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_throttled_result_holds_its_invocation_and_burns_one_receive_when_its_time_is_over() {
-        let mut results = Results::of(SETTLING, 1);
+        let mut results = Results::new(SETTLING, 1);
         results.arrive(0, vec![10_000_000], false);
         let wanted = play(&mut results, 0..20, 0);
         assert_eq!(wanted, [640; 20], "all invocations are held");
@@ -230,7 +232,7 @@ mod tests {
         let coming: Vec<u64> = results.coming.keys().copied().collect();
         assert_eq!(coming, [180]);
         // Without a retry of its own, an invocation burns receives as fast as it can.
-        let mut hasty = Results::of(Settling { tries_for: 1, ..SETTLING }, 1);
+        let mut hasty = Results::new(Settling { tries_for: 1, ..SETTLING }, 1);
         hasty.arrive(0, vec![10_000_000], false);
         play(&mut hasty, 0..10, 0);
         assert_eq!(hasty.burnt, 6_400_000);
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_the_hot_table_rejects_is_decided_and_tried_again_and_a_repeated_result_writes_nothing() {
-        let mut results = Results::of(SETTLING, 1);
+        let mut results = Results::new(SETTLING, 1);
         results.arrive(0, vec![100_000], false);
         results.arrive(0, vec![7_000], true);
         let mut take = |second, accepted: [i64; 3]| {
@@ -256,7 +258,7 @@ mod tests {
 
     #[test]
     fn after_thirty_receives_a_result_is_a_dead_letter() {
-        let mut results = Results::of(SETTLING, 1);
+        let mut results = Results::new(SETTLING, 1);
         results.arrive(0, vec![1_000], false);
         play(&mut results, 0..6_000, 0);
         assert_eq!((results.burnt, results.dead, results.is_done()), (30_000, 1_000, true));

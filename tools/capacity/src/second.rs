@@ -29,7 +29,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Creates a place whose keys are the shards.
-    pub(crate) fn of_shards(name: &str, partitions: u32, seed: u64, shards: usize) -> Self {
+    pub(crate) fn for_shards(name: &str, partitions: u32, seed: u64, shards: usize) -> Self {
         let keys = (0..shards).map(|shard| position(seed, name, &shard.to_string())).collect();
         let mut place = Self { shards: Some(keys), ..Self::spread(name, partitions) };
         place.place_shards();
@@ -38,7 +38,7 @@ impl Place {
 
     /// Creates a place with a key for each payment or account.
     pub(crate) fn spread(name: &str, partitions: u32) -> Self {
-        let partitions = Partitions::of(partitions);
+        let partitions = Partitions::new(partitions);
         let (shards, of_shard) = (None, Vec::new());
         Self { name: name.to_owned(), partitions, shards, of_shard, peak: 0, throttled_seconds: 0 }
     }
@@ -62,7 +62,7 @@ pub(crate) struct Flow<'c> {
 
 impl<'c> Flow<'c> {
     /// Creates a flow.
-    pub(crate) fn of(costs: &'c [(usize, i64)], wanted: Vec<i64>) -> Self {
+    pub(crate) fn new(costs: &'c [(usize, i64)], wanted: Vec<i64>) -> Self {
         Self { costs, accepted: vec![0; wanted.len()], wanted }
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn accept(places: &mut [Place], flows: &mut [Flow<'_>]) {
         places.iter_mut().for_each(|place| place.partitions.pass_calm_second());
         return;
     }
-    let mut left: Vec<Left> = places.iter().map(Left::of).collect();
+    let mut left: Vec<Left> = places.iter().map(Left::new).collect();
     accept_until_exhausted(places, &mut left, flows);
     for (place, left) in places.iter_mut().zip(&left) {
         place.throttled_seconds += u64::try_from(left.exhausted.iter().filter(|&&it| it).count()).unwrap_or(0);
@@ -120,7 +120,7 @@ fn most_asked(place: &Place, number: usize, flows: &[Flow<'_>]) -> i64 {
 }
 
 impl Left {
-    fn of(place: &Place) -> Self {
+    fn new(place: &Place) -> Self {
         let count = place.partitions.count();
         Self { units: vec![PARTITION; count], exhausted: vec![false; count], open: i64::from(SPACE) }
     }
@@ -189,7 +189,9 @@ fn loads(places: &[Place], left: &[Left], flows: &[Flow<'_>]) -> Vec<Vec<i64>> {
     for flow in flows {
         let rates = rates(places, left, flow);
         for &(number, units) in flow.costs {
-            let (place, left, loads) = (&places[number], &left[number], &mut loads[number]);
+            let place = &places[number];
+            let left = &left[number];
+            let loads = &mut loads[number];
             if place.shards.is_some() {
                 for (rate, &partition) in rates.iter().zip(&place.of_shard) {
                     loads[partition] += rate * units;
@@ -210,14 +212,14 @@ mod tests {
     use super::*;
 
     fn of_one_shard(partitions: u32) -> Place {
-        Place::of_shards("due", partitions, 1, 1)
+        Place::for_shards("due", partitions, 1, 1)
     }
 
     #[test]
     fn a_partition_accepts_a_thousand_units_and_shares_them_fairly() {
         let mut places = [of_one_shard(4)];
         const COSTS: [(usize, i64); 2] = [(0, 1), (0, 4)];
-        let flow = |writes: i64, cost: usize| Flow::of(&COSTS[cost..=cost], vec![writes * 1_000]);
+        let flow = |writes: i64, cost: usize| Flow::new(&COSTS[cost..=cost], vec![writes * 1_000]);
         let mut flows = [flow(600, 0), flow(100, 1)];
         accept(&mut places, &mut flows);
         assert_eq!(flows.each_ref().map(|flow| flow.accepted[0]), [600_000, 100_000]);
@@ -232,7 +234,7 @@ mod tests {
     #[test]
     fn an_exhausted_index_rejects_the_write_to_the_table() {
         let mut places = [Place::spread("payments", 4), of_one_shard(4)];
-        let mut flows = [Flow::of(&[(0, 1), (1, 2)], vec![1_000_000]), Flow::of(&[(0, 1)], vec![3_000_000])];
+        let mut flows = [Flow::new(&[(0, 1), (1, 2)], vec![1_000_000]), Flow::new(&[(0, 1)], vec![3_000_000])];
         accept(&mut places, &mut flows);
         assert_eq!(flows[0].accepted, [500_000]);
         // The table has its 4,000 units for both, and loses none to what the index rejects.
@@ -244,7 +246,7 @@ mod tests {
     fn a_spread_table_accepts_what_its_partitions_do_and_a_split_helps_it() {
         let mut places = [Place::spread("history", 4)];
         let mut ask = || {
-            let mut flows = [Flow::of(&[(0, 8)], vec![600_000])];
+            let mut flows = [Flow::new(&[(0, 8)], vec![600_000])];
             accept(&mut places, &mut flows);
             flows[0].accepted[0]
         };
@@ -260,10 +262,10 @@ mod tests {
     fn a_split_does_not_help_a_single_key() {
         let mut places = [of_one_shard(4)];
         for _ in 0..3_000 {
-            accept(&mut places, &mut [Flow::of(&[(0, 1)], vec![2_000_000])]);
+            accept(&mut places, &mut [Flow::new(&[(0, 1)], vec![2_000_000])]);
         }
         assert!(places[0].partitions.count() > 6);
-        let mut flows = [Flow::of(&[(0, 1)], vec![2_000_000])];
+        let mut flows = [Flow::new(&[(0, 1)], vec![2_000_000])];
         accept(&mut places, &mut flows);
         assert_eq!(flows[0].accepted, [1_000_000]);
     }

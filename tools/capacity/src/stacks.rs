@@ -40,7 +40,7 @@ pub(crate) struct Stack {
 
 impl Stack {
     /// Returns the stack of a stage.
-    pub(crate) fn of_stage(stage: &'static str) -> Result<Self> {
+    pub(crate) fn for_stage(stage: &'static str) -> Result<Self> {
         let (template, config) = (read("template.yaml")?, read("samconfig.toml")?);
         let parameter = |name: &str| parameter(&template, &config, stage, name);
         let number = |name: &str| parameter(name).and_then(|units| Ok(i64::try_from(units)?));
@@ -67,7 +67,7 @@ impl Stack {
 
     /// Returns prod with twice the pace, and indexes that are warm for it.
     pub(crate) fn raised() -> Result<Self> {
-        let mut stack = Self { name: "prod, raised", ..Self::of_stage("prod")? };
+        let mut stack = Self { name: "prod, raised", ..Self::for_stage("prod")? };
         stack.claims *= 2;
         stack.redrives *= 2;
         stack.settling.invocations *= 2;

@@ -31,7 +31,7 @@ pub(crate) struct Runs {
 
 impl Runs {
     /// Creates work for which nothing waits.
-    pub(crate) fn of(every: u64, first: u64, seconds: u64, pace: i64, shards: usize) -> Self {
+    pub(crate) fn new(every: u64, first: u64, seconds: u64, pace: i64, shards: usize) -> Self {
         let (waiting, working) = (vec![0; shards], vec![None; shards]);
         Self { every, first, seconds, pace: pace * 1_000, waiting, working, ends: 0, given_up: 0 }
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_run_keeps_its_pace_ends_at_its_deadline_and_gives_up_a_shard_that_only_throttles() {
-        let mut runs = Runs::of(300, 10, 234, 20, 2);
+        let mut runs = Runs::new(300, 10, 234, 20, 2);
         runs.waiting = vec![10_000_000, 30_000];
         let mut wanted_at = Vec::new();
         for second in 0..600 {

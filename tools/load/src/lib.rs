@@ -40,7 +40,7 @@ pub async fn run(settings: &Settings, target: &Target, progress: &Progress) -> R
     target.recorder.as_ref().map(Recorder::take_capacity_use);
     // On a new target a seed makes the same payments each time, with the same ids.
     let start = if target.is_new { 0 } else { target.clock.instant().timestamp_millis() };
-    let orders = Orders::of(settings, &format!("{}-{start}", settings.seed), &due.to_string());
+    let orders = Orders::new(settings, &format!("{}-{start}", settings.seed), &due.to_string());
     let load = Arc::new(Load::new(settings, orders, client.clone(), due)?);
     load.run(target.recorder.as_ref(), progress, before.total).await?;
     let write_units = target.recorder.as_ref().map(|recorder| write_units(&recorder.take_capacity_use()));

@@ -68,8 +68,8 @@ impl Load {
     /// Creates a load that starts now.
     pub(crate) fn new(settings: &Settings, orders: Orders, client: Client, due: BusinessDate) -> Result<Self> {
         Ok(Self {
-            workloads: Workload::of(settings)?,
-            throughput: Throughput::of(settings.payments),
+            workloads: Workload::parse(settings)?,
+            throughput: Throughput::new(settings.payments),
             tally: Tally::default(),
             orders,
             client,

@@ -67,7 +67,7 @@ async fn main() -> Result<()> {
     tracing_subscriber::registry().with(log_filter("error,dynoxide=off")).with(log).init();
 
     let environment = Lookup::environment();
-    let engine = EngineChoice::of(environment.text("DYNAMODB_ENDPOINT"), data);
+    let engine = EngineChoice::new(environment.text("DYNAMODB_ENDPOINT"), data);
     let target = match url {
         Some(url) => Target::at(&url, token.or_else(|| environment.text("PAYMENTS_TOKEN")).as_deref())?,
         None if local => Target::local(engine, settings.time_zone).await?,

@@ -80,7 +80,7 @@ pub(crate) struct Mark {
 }
 
 impl Throughput {
-    pub(crate) fn of(expected: u64) -> Self {
+    pub(crate) fn new(expected: u64) -> Self {
         Self { start: Instant::now(), expected, marks: Mutex::default() }
     }
 

@@ -63,7 +63,7 @@ struct Body<'o> {
 impl Orders {
     /// Returns the payments of these settings, scheduled for a date. `run` makes their idempotency keys different from
     /// those of earlier runs.
-    pub fn of(settings: &Settings, run: &str, scheduled_for: &str) -> Self {
+    pub fn new(settings: &Settings, run: &str, scheduled_for: &str) -> Self {
         Self {
             seed: settings.seed,
             run: run.to_owned(),
@@ -163,9 +163,9 @@ mod tests {
     use super::*;
 
     fn orders(change: impl FnOnce(&mut Settings)) -> Orders {
-        let mut settings = Settings::of(1_000, "Europe/London".parse().unwrap());
+        let mut settings = Settings::new(1_000, "Europe/London".parse().unwrap());
         change(&mut settings);
-        Orders::of(&settings, "1", "2026-11-21")
+        Orders::new(&settings, "1", "2026-11-21")
     }
 
     /// The bytes by which the payment exceeds the largest one, with `more` bytes added to its data.

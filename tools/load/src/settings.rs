@@ -90,7 +90,7 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the defaults for so many payments.
-    pub fn of(payments: u64, time_zone: BusinessZone) -> Self {
+    pub fn new(payments: u64, time_zone: BusinessZone) -> Self {
         Self {
             payments,
             seed: 1,

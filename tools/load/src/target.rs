@@ -65,7 +65,7 @@ impl Target {
             None => functions.clone(),
         };
         Ok(Self {
-            client: Client::of_functions(Arc::new(recorded), clock.clone())?,
+            client: Client::for_functions(Arc::new(recorded), clock.clone())?,
             recorder,
             clock,
             is_new,
@@ -76,7 +76,9 @@ impl Target {
 
     /// Starts all of `cargo local`, on free ports. The load goes to its HTTP API.
     pub async fn local(engine: EngineChoice, zone: BusinessZone) -> Result<Self> {
-        let (clock, reports, is_new) = (Clock::system(), tempfile::tempdir()?, engine == EngineChoice::Memory);
+        let clock = Clock::system();
+        let reports = tempfile::tempdir()?;
+        let is_new = engine == EngineChoice::Memory;
         let (data, endpoint) = match engine {
             EngineChoice::Folder(folder) => (Some(folder), None),
             EngineChoice::Endpoint(url) => (None, Some(url)),
@@ -95,14 +97,14 @@ impl Target {
             sandbox: false,
         };
         let system = System::start(&options, &clock).await?;
-        let client = Client::of_url(&system.api_url(), None, Arc::new(Http::new()))?;
+        let client = Client::for_url(&system.api_url(), None, Arc::new(Http::new()))?;
         let started = Started::Local { system: Box::new(system), _reports: reports };
         Ok(Self { client, recorder: None, clock, is_new, name: "local", started })
     }
 
     /// Returns the API at a URL as a target. `token` is an access token.
     pub fn at(url: &str, token: Option<&str>) -> Result<Self> {
-        let (client, clock) = (Client::of_url(url, token, Arc::new(Http::new()))?, Clock::system());
+        let (client, clock) = (Client::for_url(url, token, Arc::new(Http::new()))?, Clock::system());
         Ok(Self { client, recorder: None, clock, is_new: false, name: "url", started: Started::Nothing })
     }
 

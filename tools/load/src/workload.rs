@@ -92,7 +92,7 @@ pub(crate) struct Task {
 
 impl Workload {
     /// Returns the workloads of a load.
-    pub(crate) fn of(settings: &Settings) -> Result<Vec<Self>> {
+    pub(crate) fn parse(settings: &Settings) -> Result<Vec<Self>> {
         let Settings { payments, single, rate, mixed, .. } = *settings;
         let (batch, concurrency) = (settings.batch(), settings.concurrency());
         let feed = if single { RequestKind::Create } else { RequestKind::Feed };
@@ -143,9 +143,9 @@ mod tests {
     use super::*;
 
     fn workloads(change: impl FnOnce(&mut Settings)) -> Vec<Workload> {
-        let mut settings = Settings::of(1_030, "Europe/London".parse().unwrap());
+        let mut settings = Settings::new(1_030, "Europe/London".parse().unwrap());
         change(&mut settings);
-        Workload::of(&settings).unwrap()
+        Workload::parse(&settings).unwrap()
     }
 
     fn payments(workload: &Workload) -> Vec<(u64, u64)> {

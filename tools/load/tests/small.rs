@@ -25,7 +25,7 @@ fn zone() -> Result<BusinessZone> {
 }
 
 fn settings() -> Result<Settings> {
-    Ok(Settings { wait: 10, ..Settings::of(PAYMENTS, zone()?) })
+    Ok(Settings { wait: 10, ..Settings::new(PAYMENTS, zone()?) })
 }
 
 async fn load(settings: &Settings, target: Target) -> Result<Summary> {
@@ -155,8 +155,11 @@ async fn answer(State(forgetful): State<Arc<Forgetful>>, request: Request) -> (S
 }
 
 async fn forgetful(target: &Target) -> Result<(String, JoinHandle<std::io::Result<()>>)> {
-    let client =
-        Client::of_url(&target.url().context("a target with a URL")?, None, Arc::new(scheduled_payments::Http::new()))?;
+    let client = Client::for_url(
+        &target.url().context("a target with a URL")?,
+        None,
+        Arc::new(scheduled_payments::Http::new()),
+    )?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let forgetful = Arc::new(Forgetful { client, has_forgotten: AtomicBool::new(false) });

@@ -75,7 +75,7 @@ async fn account_batch(world: World) -> Result<()> {
 
 async fn batch_repeats_503(world: World) -> Result<()> {
     let failed = rejected("c", 500, "internal", &json!({}));
-    let fake = Fake::of([
+    let fake = Fake::new([
         results(&[created("a"), busy("b", 2), failed, busy("d", 3)]),
         results(&[created("b"), busy("d", 3)]),
         results(&[created("d")]),
@@ -96,7 +96,7 @@ async fn batch_pointers(world: World) -> Result<()> {
         "detail": "It is so.",
     });
     let wrong = rejected("b", 422, "invalid-currency", &json!({"errors": [fault]}));
-    let fake = Fake::of([results(&[created("a"), busy("b", 1)]), results(&[wrong])]).await?;
+    let fake = Fake::new([results(&[created("a"), busy("b", 1)]), results(&[wrong])]).await?;
     let results = fake.bank.create_account_batch("acc-1", &entries(&world, "ab")).await?;
     let problem = results[1].outcome.as_ref().err().context("created")?;
     equal(&*problem.errors[0].pointer, "/payments/1/currency")
@@ -104,7 +104,7 @@ async fn batch_pointers(world: World) -> Result<()> {
 
 async fn batch_keeps_results(world: World) -> Result<()> {
     for later in [planned(401, &json!({"message": "Unauthorized"})), throttled(100)] {
-        let fake = Fake::of([results(&[created("a"), busy("b", 1)]), later]).await?;
+        let fake = Fake::new([results(&[created("a"), busy("b", 1)]), later]).await?;
         let results = fake.bank.create_account_batch("acc-1", &entries(&world, "ab")).await?;
         ensure!(results[0].outcome.is_ok());
         equal(results.iter().map(|result| result.status_code).collect::<Vec<_>>(), [201, 503])?;

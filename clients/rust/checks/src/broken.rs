@@ -37,7 +37,7 @@ fn text(status: u16, text: &str) -> Planned {
 async fn broken_success(world: World) -> Result<()> {
     let deep = "[".repeat(100_000);
     for body in ["<html>", "", "[]", "null", "5", r#""x""#, "{}", r#"{"a": NaN}"#, &deep] {
-        let fake = Fake::of([text(201, body), text(200, body), text(200, body), fake::created()]).await?;
+        let fake = Fake::new([text(201, body), text(200, body), text(200, body), fake::created()]).await?;
         is_broken(fake.bank.create("acc-1", "key-1", &world.order()).await, 201)?;
         is_broken(fake.bank.list("acc-1", &AccountFilter::default())?.all().await, 200)?;
         is_broken(fake.bank.events(None, None).await, 200)?;
@@ -54,7 +54,7 @@ async fn odd_amounts(world: World) -> Result<()> {
         let page = odd(&json!({"payments": [payment()], "nextCursor": null}));
         let events = odd(&json!({"events": [event], "nextCursor": "1.2.0", "hasMore": false}));
         let planned = [text(201, &odd(&payment())), text(200, &page), text(200, &page), text(200, &events)];
-        let fake = Fake::of(planned).await?;
+        let fake = Fake::new(planned).await?;
         is_broken(fake.bank.create("acc-1", "key-1", &world.order()).await, 201)?;
         is_broken(fake.bank.list("acc-1", &AccountFilter::default())?.all().await, 200)?;
         is_broken(fake.bank.due(world.day(0), &DueFilter::default()).all().await, 200)?;
@@ -66,7 +66,7 @@ async fn odd_amounts(world: World) -> Result<()> {
 async fn broken_problem(world: World) -> Result<()> {
     let fault = json!({"pointer": 1, "type": "x", "detail": "y"});
     for errors in [json!(5), json!([1]), json!([{}]), json!([fault]), json!({})] {
-        let fake = Fake::of([planned(422, &problem(422, "invalid-body", &json!({"errors": errors})))]).await?;
+        let fake = Fake::new([planned(422, &problem(422, "invalid-body", &json!({"errors": errors})))]).await?;
         is_broken(fake.bank.create("acc-1", "key-1", &world.order()).await, 422)?;
     }
     Ok(())
@@ -75,11 +75,11 @@ async fn broken_problem(world: World) -> Result<()> {
 async fn odd_retry_after(world: World) -> Result<()> {
     for seconds in [json!("x"), json!([1]), json!(-5), json!(null)] {
         let odd = json!({"retryAfterSeconds": seconds});
-        let fake = Fake::of([planned(503, &problem(503, "throttled", &odd)), fake::created()]).await?;
+        let fake = Fake::new([planned(503, &problem(503, "throttled", &odd)), fake::created()]).await?;
         fake.bank.create("acc-1", "key-1", &world.order()).await?;
         equal(fake.timer.pauses(), [500])?;
         let busy = rejected("a", 503, "throttled", &odd);
-        let fake = Fake::of([results(&[busy]), results(&[created("a")])]).await?;
+        let fake = Fake::new([results(&[busy]), results(&[created("a")])]).await?;
         let found = fake.bank.create_account_batch("acc-1", &entries(&world, "a")).await?;
         equal(found[0].status_code, 201)?;
         equal(fake.timer.pauses(), [500])?;
@@ -95,7 +95,7 @@ async fn broken_token(world: World) -> Result<()> {
     let odd = [json!("soon"), json!(-1), json!([60]), json!(true)].map(expiring);
     let others = [json!("x"), json!(5), json!("[]"), json!({}), json!({"access_token": 5})];
     for body in others.into_iter().chain(odd) {
-        let fake = Fake::of([planned(200, &body), fake::created()]).await?;
+        let fake = Fake::new([planned(200, &body), fake::created()]).await?;
         let token_url = format!("{}/token", fake.url);
         let issuer = ClientCredentials { id: "id".to_owned(), secret: "secret".to_owned(), token_url, scope: None };
         let bank = builder(&fake.url).token(Token::from(issuer)).retries(ONCE).build()?;
@@ -117,23 +117,23 @@ async fn batch_mismatch(world: World) -> Result<()> {
         vec![a.clone(), created("c")],
         vec![other, b],
     ] {
-        let fake = Fake::of([results(&odd)]).await?;
+        let fake = Fake::new([results(&odd)]).await?;
         is_broken(fake.bank.create_account_batch("acc-1", &sent).await, 200)?;
     }
     let other_account = results(std::slice::from_ref(&a));
-    let fake = Fake::of([other_account.clone(), other_account]).await?;
+    let fake = Fake::new([other_account.clone(), other_account]).await?;
     let (account_id, idempotency_key) = ("acc-9".to_owned(), "a".to_owned());
     let of_another = BatchEntry { account_id, idempotency_key, order: world.order() };
     is_broken(fake.bank.create_batch(&[of_another]).await, 200)?;
     is_broken(fake.bank.create_account_batch("acc-9", &entries(&world, "a")).await, 200)?;
     // The key of an unreadable entry is unknown.
     let unnamed = json!({"statusCode": 422, "problem": problem(422, "x", &json!({}))});
-    let fake = Fake::of([results(&[a.clone(), unnamed])]).await?;
+    let fake = Fake::new([results(&[a.clone(), unnamed])]).await?;
     equal(fake.bank.create_account_batch("acc-1", &sent).await?[1].status_code, 422)?;
     // The repetition's entries for other keys are ignored, and the results of the first request
     // stay.
     let busy = rejected("b", 503, "throttled", &json!({"retryAfterSeconds": 1}));
-    let fake = Fake::of([results(&[a.clone(), busy]), results(&[a])]).await?;
+    let fake = Fake::new([results(&[a.clone(), busy]), results(&[a])]).await?;
     let found = fake.bank.create_account_batch("acc-1", &sent).await?;
     equal(found.iter().map(|result| result.status_code).collect::<Vec<_>>(), [201, 503])?;
     let sent = fake.seen().iter().map(|seen| keys(&seen.body)).collect::<Result<Vec<_>>>()?;
@@ -142,11 +142,11 @@ async fn batch_mismatch(world: World) -> Result<()> {
 
 async fn cursor_stuck(_: World) -> Result<()> {
     let page = planned(200, &json!({"payments": [payment()], "nextCursor": "same"}));
-    let fake = Fake::of([page.clone(), page.clone(), page]).await?;
+    let fake = Fake::new([page.clone(), page.clone(), page]).await?;
     is_broken(fake.bank.list("acc-1", &AccountFilter::default())?.all().await, 200)?;
     equal(fake.seen().len(), 2)?;
     let still = |has_more: bool| planned(200, &json!({"events": [], "nextCursor": "1.2.0", "hasMore": has_more}));
-    let fake = Fake::of([still(true), still(false)]).await?;
+    let fake = Fake::new([still(true), still(false)]).await?;
     is_broken(fake.bank.events(Some("1.2.0"), None).await, 200)?;
     equal(&*fake.bank.events(Some("1.2.0"), None).await?.next_cursor, "1.2.0")
 }

@@ -150,7 +150,7 @@ pub(crate) fn cut(cut: Cut) -> Planned {
 
 impl Fake {
     /// Starts a server with these responses.
-    pub(crate) async fn of(planned: impl IntoIterator<Item = Planned>) -> Result<Self> {
+    pub(crate) async fn new(planned: impl IntoIterator<Item = Planned>) -> Result<Self> {
         Self::with(planned, 0, |builder| builder).await
     }
 

@@ -159,7 +159,7 @@ async fn unreadable(_: World) -> Result<()> {
     let gone = json!({"count": 2, "paymentIds": [PAYMENT_ID]});
     let first = planned(200, &json!({"payments": [], "nextCursor": "abc", "unreadable": gone}));
     let last = planned(200, &json!({"payments": [payment()], "nextCursor": null}));
-    let fake = Fake::of([first, last]).await?;
+    let fake = Fake::new([first, last]).await?;
     let filter = AccountFilter { status: vec![Status::Scheduled], ..AccountFilter::default() };
     let mut pages = fake.bank.list("acc-1", &filter)?;
     equal(pages.all().await?.len(), 1)?;

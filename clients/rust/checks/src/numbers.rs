@@ -25,7 +25,7 @@ async fn sum_of_38_digits(world: World) -> Result<()> {
     let one = json!({
         "date": date, "byStatus": every(json!(0)), "total": 0, "archived": 0, "unparsed": 0, "sums": {"GBP": texts},
     });
-    let fake = Fake::of([planned(200, &json!({"from": date, "to": date, "counts": [one]}))]).await?;
+    let fake = Fake::new([planned(200, &json!({"from": date, "to": date, "counts": [one]}))]).await?;
     let counts = fake.bank.counts(Some(date), Some(date)).await?;
     let sums = &counts[0].sums["GBP"];
     equal(sums[&Status::Processed], 99_999_999_999_999_999_999_999_999_999_999_999_999)?;
@@ -35,7 +35,7 @@ async fn sum_of_38_digits(world: World) -> Result<()> {
 async fn largest_read(world: World) -> Result<()> {
     let largest = with(payment(), &json!({"amountMinor": LARGEST}));
     let page = json!({"payments": [largest], "nextCursor": null});
-    let fake = Fake::of([planned(200, &largest), planned(200, &page)]).await?;
+    let fake = Fake::new([planned(200, &largest), planned(200, &page)]).await?;
     equal(fake.bank.get("acc-1", PAYMENT_ID).await?.amount_minor, LARGEST)?;
     let due = fake.bank.due(world.day(0), &DueFilter::default()).all().await?;
     equal(due.iter().map(|payment| payment.amount_minor).collect::<Vec<_>>(), [LARGEST])
@@ -47,7 +47,7 @@ async fn new_members(world: World) -> Result<()> {
     let results = json!([{"statusCode": 422, "accountId": "acc-1", "idempotencyKey": "k", "problem": rejected}]);
     let payment = with(payment(), &json!({"mood": "good"}));
     let planned = [planned(201, &payment), planned(409, &unknown), planned(200, &json!({"results": results}))];
-    let fake = Fake::of(planned).await?;
+    let fake = Fake::new(planned).await?;
     equal(fake.bank.create("acc-1", "k", &world.order()).await?.payment.amount_minor, 12050)?;
     equal(problem_of(fake.bank.create("acc-1", "k", &world.order()).await)?.kind(), "not-thought-of-yet")?;
     let results = fake.bank.create_account_batch("acc-1", &entries(&world, "k")).await?;
@@ -62,8 +62,8 @@ async fn unknown_values(world: World) -> Result<()> {
     let rejected = json!({"statusCode": 409, "problem": problem(409, "not-thought-of-yet", &json!({}))});
     let event = json!({"v": 1, "id": "1", "type": "payment.disputed", "at": at, "epoch": 1, "status": "DISPUTED"});
     let page = json!({"events": [event], "nextCursor": "1.2.0", "hasMore": false});
-    let fake =
-        Fake::of([planned(200, &disputed), planned(200, &json!({"results": [rejected]})), planned(200, &page)]).await?;
+    let fake = Fake::new([planned(200, &disputed), planned(200, &json!({"results": [rejected]})), planned(200, &page)])
+        .await?;
     let found = fake.bank.get("acc-1", PAYMENT_ID).await?;
     equal(
         (found.status, found.move_reason.as_deref(), &*found.trail[1].by.kind),

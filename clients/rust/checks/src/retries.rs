@@ -43,19 +43,19 @@ async fn create(world: &World, fake: &Fake) -> Result<String, Error> {
 }
 
 async fn retry_after(world: World) -> Result<()> {
-    let fake = Fake::of([throttled(7), created()]).await?;
+    let fake = Fake::new([throttled(7), created()]).await?;
     equal(create(&world, &fake).await?, PAYMENT_ID)?;
     same(&fake, 2)?;
     equal(fake.timer.pauses(), [7000])?;
     // Without the header, the problem says it.
     let unavailable = problem(503, "unavailable", &json!({"retryAfterSeconds": 3}));
-    let fake = Fake::of([planned(503, &unavailable), created()]).await?;
+    let fake = Fake::new([planned(503, &unavailable), created()]).await?;
     create(&world, &fake).await?;
     equal(fake.timer.pauses(), [3000])
 }
 
 async fn pauses_double(world: World) -> Result<()> {
-    let fake = Fake::of([throttled(2), throttled(2), throttled(2), created()]).await?;
+    let fake = Fake::new([throttled(2), throttled(2), throttled(2), created()]).await?;
     create(&world, &fake).await?;
     equal(fake.timer.pauses(), [2000, 4000, 8000])?;
     let fake = Fake::with([throttled(2), throttled(2), created()], u32::MAX, |builder| builder).await?;
@@ -64,20 +64,20 @@ async fn pauses_double(world: World) -> Result<()> {
 }
 
 async fn gateway_429(world: World) -> Result<()> {
-    let fake = Fake::of([planned(429, &json!({"message": "Too Many Requests"})), created()]).await?;
+    let fake = Fake::new([planned(429, &json!({"message": "Too Many Requests"})), created()]).await?;
     create(&world, &fake).await?;
     same(&fake, 2)?;
     equal(fake.timer.pauses(), [500])
 }
 
 async fn gateway_504(world: World) -> Result<()> {
-    let fake = Fake::of([gateway_slow(), gateway_slow(), created()]).await?;
+    let fake = Fake::new([gateway_slow(), gateway_slow(), created()]).await?;
     create(&world, &fake).await?;
     same(&fake, 3)
 }
 
 async fn amend_retried(world: World) -> Result<()> {
-    let fake = Fake::of([throttled(1), cut(Cut::Before), amended()]).await?;
+    let fake = Fake::new([throttled(1), cut(Cut::Before), amended()]).await?;
     let bank = fake.bank.request_id("mine");
     let answer = bank.amend("acc-1", PAYMENT_ID, "key-1", &world.order_with(r#"{"n":1}"#)?, 7).await?;
     equal((&*answer.payment.payment_id, answer.replayed), (PAYMENT_ID, true))?;
@@ -86,7 +86,7 @@ async fn amend_retried(world: World) -> Result<()> {
 }
 
 async fn cut_connection(world: World) -> Result<()> {
-    let fake = Fake::of([cut(Cut::Before), cut(Cut::Within), created()]).await?;
+    let fake = Fake::new([cut(Cut::Before), cut(Cut::Within), created()]).await?;
     equal(create(&world, &fake).await?, PAYMENT_ID)?;
     same(&fake, 3)?;
     let twice = |builder: scheduled_payments::Builder| builder.retries(attempts(2));
@@ -107,18 +107,18 @@ async fn silent_server(world: World) -> Result<()> {
 
 async fn internal_once(world: World) -> Result<()> {
     let internal = planned(500, &problem(500, "internal", &json!({"requestId": "r-1"})));
-    let fake = Fake::of([internal.clone(), created()]).await?;
+    let fake = Fake::new([internal.clone(), created()]).await?;
     create(&world, &fake).await?;
     same(&fake, 2)?;
     let unnamed = planned(500, &json!({"message": "Internal Server Error"}));
-    let fake = Fake::of([internal, gateway_slow(), unnamed, created()]).await?;
+    let fake = Fake::new([internal, gateway_slow(), unnamed, created()]).await?;
     equal(error_of(create(&world, &fake).await)?.status(), Some(500))?;
     same(&fake, 3)
 }
 
 async fn no_retry_of_4xx(world: World) -> Result<()> {
     for status in [400, 401, 403, 404, 409, 412, 413, 415, 422, 428] {
-        let fake = Fake::of([planned(status, &problem(status, "some", &json!({}))), created()]).await?;
+        let fake = Fake::new([planned(status, &problem(status, "some", &json!({}))), created()]).await?;
         equal(problem_of(create(&world, &fake).await)?.status, status)?;
         same(&fake, 1)?;
     }
@@ -138,7 +138,7 @@ async fn attempts_bounded(world: World) -> Result<()> {
 
 async fn time_bounded(world: World) -> Result<()> {
     // The default is a minute.
-    let fake = Fake::of(four_times(10)).await?;
+    let fake = Fake::new(four_times(10)).await?;
     equal(problem_of(create(&world, &fake).await)?.retry_after, Some(Duration::from_secs(10)))?;
     same(&fake, 3)?;
     equal(fake.timer.pauses(), [10_000, 20_000])
@@ -147,7 +147,7 @@ async fn time_bounded(world: World) -> Result<()> {
 async fn gateway_error(world: World) -> Result<()> {
     let too_large = "Request Entity Too Large";
     for (status, body, message) in [(413, json!({"message": too_large}), too_large), (502, json!("<p>"), "<p>")] {
-        let fake = Fake::of([planned(status, &body)]).await?;
+        let fake = Fake::new([planned(status, &body)]).await?;
         match error_of(create(&world, &fake).await)? {
             Error::Gateway { status: found, detail, request_id: None, .. } => {
                 equal((found, &*detail), (status, message))?;

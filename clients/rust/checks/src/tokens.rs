@@ -52,7 +52,7 @@ async fn token_callback(world: World) -> Result<()> {
 
 async fn token_renewed(world: World) -> Result<()> {
     let planned = [gateway_slow(), token("one", 3600), created(), created(), token("two", 3600), created()];
-    let fake = Fake::of(planned).await?;
+    let fake = Fake::new(planned).await?;
     let issuer = ClientCredentials {
         id: "id".to_owned(),
         secret: "pass:word".to_owned(),

@@ -6,6 +6,7 @@ use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use crate::actions::preview::Preview;
 use crate::config::Paused;
 use crate::function::Console;
+use crate::guides::{MOVE_BACK, PAUSE};
 use crate::html::{fact, grouped};
 use crate::operations::{BankQueue, MoveBack};
 use crate::views::queues::{last_move, title as queue_title};
@@ -40,7 +41,7 @@ impl Console {
     /// Shows how many messages there are: one or two calls.
     pub(super) async fn preview_letters(&self, queue: BankQueue) -> Result<Preview, Problem> {
         if self.is_forbidden(queue) {
-            return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } }, button: None });
+            return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } }, button: None });
         }
         let state = self.operations.queue(queue).await?;
         let shown = html! {
@@ -51,7 +52,7 @@ impl Console {
             p {
                 "Remove the cause first, and look at a sample. All messages move back, perhaps also those that arrive during the move. Each is then "
                 "processed again: a repeat changes nothing, and a message that fails again returns here. They can be weeks old. "
-                "A pause does not stop a move; docs/operations.md, Move dead letters back, says what does."
+                "A pause does not stop a move; " (MOVE_BACK) " says what does."
             }
         };
         Ok(Preview { shown, button: Some("Move all back".to_owned()) })

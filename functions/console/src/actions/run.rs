@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::actions::preview::{Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
+use crate::guides::{HOLIDAY, PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
 use crate::html::{fact, grouped};
 use crate::operations::Startable;
 use crate::views::bank::report;
@@ -141,18 +142,18 @@ impl Console {
     /// the last run, for a redate each lane of the counters.
     pub(super) async fn preview_run(&self, run: &Run) -> Result<Preview, Problem> {
         if run.is_forbidden_while(self.config.paused) {
-            return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } }, button: None });
+            return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } }, button: None });
         }
         let shown = match run {
             Run::Sweep => html! {
-                p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See docs/alarms.md, PaymentsOverdue." }
+                p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See " (PAYMENTS_OVERDUE) "." }
                 p class="warn" { (BY_HAND) }
-                (late_table(&self.late(Status::Scheduled, LATE_SHOWN).await?, "The payment that has been due for the longest time"))
+                (late_table(&self.late(Status::Scheduled, LATE_SHOWN).await?, &html! { "The payment that has been due for the longest time" }))
             },
             Run::Redrive => html! {
                 p { "It sends requests of pending payments again, if their wait is over: 1, 3, 7, 15, … hours after the payment became pending. It has the pace of a sweep, too." }
                 p class="warn" { (BY_HAND) }
-                (late_table(&self.late(Status::Pending, LATE_SHOWN).await?, "The pending payment that was due first"))
+                (late_table(&self.late(Status::Pending, LATE_SHOWN).await?, &html! { "The pending payment that was due first. See " (PAYMENTS_STUCK_PENDING) "." }))
             },
             Run::Report => {
                 let last = self.store.last_report_run().await?;
@@ -235,7 +236,7 @@ impl Console {
             p {
                 "It counts the payments that a redate would move, on " (counted(plan.dates.len(), "closed date")) " of "
                 (counted(plan.calendars.len(), "calendar"))
-                ". It moves nothing. The log of redate has the number, as WaitingForRedate."
+                ". It moves nothing. The log of redate has the number, as " (WAITING_FOR_REDATE) "."
             }
         })
     }
@@ -255,7 +256,7 @@ impl Console {
                 "Payments in this calendar's currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
                 code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event. Nothing takes it back."
             }
-            p { "How many of them move is not known here. Count them first: see docs/operations.md, A holiday is announced." }
+            p { "How many of them move is not known here. Count them first: see " (HOLIDAY) "." }
             dl {
                 (fact("Closed dates", &html! { (dates.len()) ", from " (first) " to " (last) }))
                 @for date in dates.iter().filter(|date| scheduled(date) != 0) {

@@ -16,7 +16,7 @@ impl Console {
     /// The view of the trail: one read.
     pub(crate) async fn audit(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let query = request.query(&["month", "before"])?;
-        let month = query.get("month")?.unwrap_or_else(|| AuditMonth::of(self.clock.now()));
+        let month = query.get("month")?.unwrap_or_else(|| AuditMonth::from_second(self.clock.now()));
         let before = query.text("before")?.map(place).transpose()?;
         let AuditPage { entries, next } = self.store.audit_page(&month, before, ITEMS).await?;
         let name = month.to_string();

@@ -9,6 +9,7 @@ use payments_store::{LogHead, ReportRun, StoredEvidence};
 
 use crate::config::Paused;
 use crate::function::Console;
+use crate::guides::{COUNTS_DRIFTED, EVENTS_MISSING, PAUSE, RECOUNT_STOPPED, RECOUNT_UNFINISHED, REPORT_ERRORS};
 use crate::html::{fact, grouped, heading, instant, link};
 
 /// The number of days back and ahead for which the recount's findings are shown. An operator can
@@ -88,7 +89,7 @@ impl Console {
     pub(crate) fn paused_notice(&self) -> Markup {
         match self.config.paused {
             Paused::None => html! {},
-            other => html! { p { "Paused: " (paused(other)) "." } },
+            other => html! { p { "Paused: " (paused(other)) ". See " (PAUSE) "." } },
         }
     }
 }
@@ -111,7 +112,7 @@ pub(crate) fn report(run: Option<&ReportRun>) -> Markup {
     html! {
         "number " (run.number) ", committed " (instant(run.committed_at)) ": " (grouped(run.rows.into())) " settlements from "
         (instant(run.first_settled_at)) " to " (instant(run.last_settled_at)) ", " code { (run.csv.published) }
-        @if !run.finished { ". " span class="warn" { "Not published yet" } ": the next run finishes it" }
+        @if !run.finished { ". " span class="warn" { "Not published yet" } ": the next run finishes it. See " (REPORT_ERRORS) }
     }
 }
 
@@ -119,15 +120,15 @@ fn event_log(log: Option<&LogHead>) -> Markup {
     let Some(log) = log else { return html! { "none" } };
     html! {
         "epoch " (log.epoch) ", next segment " (grouped(log.next.into()))
-        @if log.missed.is_some() { ". " span class="warn" { "Changes are missing" } ": the next segment says so" }
+        @if log.missed.is_some() { ". " span class="warn" { "Changes are missing" } ": the next segment says so. See " (EVENTS_MISSING) }
     }
 }
 
 fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>) -> Markup {
     html! {
-        @if findings.is_empty() { p { "None. This does not say that a recount ran: see the log of recount, and the alarms RecountStopped and RecountUnfinished." } } @else {
+        @if findings.is_empty() { p { "None. This does not say that a recount ran: see the log of recount, and the alarms " (RECOUNT_STOPPED) " and " (RECOUNT_UNFINISHED) "." } } @else {
             div class="scroll" tabindex="0" { table {
-                caption { "Dates whose counters differed from a recount. See docs/alarms.md, CountsDrifted." }
+                caption { "Dates whose counters differed from a recount. See " (COUNTS_DRIFTED) "." }
                 thead { tr { th scope="col" { "Date" } th scope="col" { "First found" } th scope="col" { "Recounted" } } }
                 tbody { @for (date, finding) in findings { (finding_row(*date, finding)) } }
             } }

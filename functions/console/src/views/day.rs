@@ -6,6 +6,7 @@ use payments_model::{BusinessDate, DayCounts, Status};
 use payments_store::DateCounters;
 
 use crate::function::Console;
+use crate::guides::{CHANGES_UNPARSED, COUNTS_BEHIND, PAYMENTS_OVERDUE};
 use crate::html::{grouped, heading, link, minor, status};
 use crate::views::waiting::{Late, late_table};
 
@@ -55,11 +56,11 @@ fn page(
             (statuses(&text, counts))
             @if counts.sums().next().is_some() { (sums(counts)) }
             @if counts.unparsed != 0 {
-                p class="warn" { (grouped(counts.unparsed.into())) " changes of this date could not be read, so its counts may be wrong until a repair." }
+                p class="warn" { (grouped(counts.unparsed.into())) " changes of this date could not be read, so its counts may be wrong until a repair. See " (CHANGES_UNPARSED) "." }
             }
             @if let Some(late) = late {
                 h2 { "Due and not claimed yet" }
-                (late_table(late, "The payment that has been due for the longest time"))
+                (late_table(late, &html! { "The payment that has been due for the longest time. See " (PAYMENTS_OVERDUE) "." }))
             }
     }
 }
@@ -67,7 +68,7 @@ fn page(
 fn statuses(date: &str, counts: &DayCounts) -> Markup {
     html! {
         div class="scroll" { table {
-            caption { "Payments that are due on this date. A change is counted within seconds, or later while the alarm CountsBehind is on. Archived payments, which are in the long-term table alone, are counted in their status, too." }
+            caption { "Payments that are due on this date. A change is counted within seconds, or later while the alarm " (COUNTS_BEHIND) " is on. Archived payments, which are in the long-term table alone, are counted in their status, too." }
             thead { tr { th scope="col" { "Status" } th scope="col" class="number" { "Payments" } } }
             tbody {
                 @for known in Status::ALL {

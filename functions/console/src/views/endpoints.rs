@@ -5,6 +5,7 @@ use payments_http::{Problem, Request};
 use payments_store::{LogHead, WebhookEndpoint, WebhookState};
 
 use crate::function::Console;
+use crate::guides::{PUT_ENDPOINT_BACK, WEBHOOK_DISABLED, WEBHOOKS_BEHIND, WEBHOOKS_MISSED};
 use crate::html::{fact, grouped, heading, instant};
 
 impl Console {
@@ -22,7 +23,7 @@ impl Console {
                     h2 { (id) }
                     @match (endpoint, states.remove(&id).unwrap_or_else(|| Ok(lost()))) {
                         (Ok(endpoint), Ok(state)) => (shown(&endpoint, &state, head.as_ref())),
-                        _ => p class="warn" { "It cannot be read. A PUT of the endpoint writes it anew." },
+                        _ => p class="warn" { "It cannot be read. A PUT of the endpoint writes it anew. See " (PUT_ENDPOINT_BACK) "." },
                     }
                 }
             }
@@ -44,7 +45,7 @@ fn shown(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead
             }
             @if let Some(blocking) = &progress.blocking { (fact("Not accepted", &html! { code { (blocking.event_id) } })) }
             @if let Some(missed) = &progress.missed {
-                (fact("Missed", &html! { span class="warn" { "events after " code { (missed.from) } " up to " code { (missed.to) } ", because the log no longer had them" } }))
+                (fact("Missed", &html! { span class="warn" { "events after " code { (missed.from) } " up to " code { (missed.to) } ", because the log no longer had them" } ". See " (WEBHOOKS_MISSED) }))
             }
             @for skipped in &state.skipped {
                 (fact("Skipped", &html! { (instant(skipped.at)) ": " code { (skipped.event_id) } ", by " (skipped.by) }))
@@ -95,11 +96,12 @@ pub(crate) fn standing(endpoint: &WebhookEndpoint, state: &WebhookState) -> Mark
     let progress = &state.progress;
     html! {
         @if let Some((by, at)) = endpoint.disabled(state) {
-            span class="warn" { "disabled" } " since " (instant(at)) ", by " (by.as_str())
+            span class="warn" { "disabled" } " since " (instant(at)) ", by " (by.as_str()) ". See " (WEBHOOK_DISABLED)
         } @else if progress.failures > 0 {
             span class="warn" { "failing" } ", " (progress.failures) " tries"
             @if let Some(since) = progress.failing_since { " since " (instant(since)) }
             @if let Some(next) = progress.next_try_at { "; next try at " (instant(next)) }
+            ". See " (WEBHOOKS_BEHIND)
         } @else { "enabled" }
     }
 }

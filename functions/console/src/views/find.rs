@@ -6,6 +6,7 @@ use payments_http::{Problem, Request};
 use payments_model::{AccountId, IdempotencyKey, PaymentId, TransactionId};
 
 use crate::function::Console;
+use crate::guides::SHARED_TRANSACTION_IDS;
 use crate::html::{heading, payment_link};
 
 impl Console {
@@ -40,7 +41,7 @@ impl Console {
             [one] => Ok(self.shown(*one, None).await?.unwrap_or_else(|| form(true))),
             several => Ok(html! {
                 (heading("Several payments"))
-                p class="warn" { "The transaction service gave this id to more than one payment; two are shown. See docs/alarms.md, SharedTransactionIds." }
+                p class="warn" { "The transaction service gave this id to more than one payment; two are shown. See " (SHARED_TRANSACTION_IDS) "." }
                 ul { @for id in several { li { (payment_link(*id)) } } }
             }),
         }

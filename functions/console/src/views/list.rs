@@ -8,6 +8,7 @@ use payments_model::{BusinessDate, PaymentId, Status, UtcSecond};
 use payments_store::{DueRange, DueRow, DueSort, DueUntil};
 
 use crate::function::Console;
+use crate::guides::PAYMENTS_UNREADABLE;
 use crate::html::{AMOUNT, head_link, heading, instant, link, minor, status};
 use crate::views::waiting::SHARDS_AT_ONCE;
 
@@ -35,7 +36,7 @@ impl Console {
             (heading(&format!("{date}: {}", name.to_lowercase())))
             p { a href=(link("day", &[("date", &date)])) { "All of " (date) } }
             @if page.unreadable > 0 {
-                p class="warn" { (page.unreadable) " payments cannot be read. The function's log names them." }
+                p class="warn" { (page.unreadable) " payments cannot be read. The function's log names them. See " (PAYMENTS_UNREADABLE) "." }
             }
             @if page.rows.is_empty() && page.next.is_none() { p { "None." } }
             @if !page.rows.is_empty() { (table(&page.rows)) }

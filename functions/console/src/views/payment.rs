@@ -7,6 +7,7 @@ use payments_model::{AccountId, DateRule, Details, Head, HeadKey, MoveReason, Pa
 use payments_store::StoreError;
 
 use crate::function::Console;
+use crate::guides::{DISPATCH_FAILURES, LOST_DETAILS, LOST_HEAD};
 use crate::html::{AMOUNT, fact, grouped, heading, instant, link, minor, status};
 
 /// The stored items of a payment.
@@ -77,14 +78,15 @@ fn page(found: &Found) -> Markup {
         @match head {
             Some(head) => { (facts(head, in_force)) (cancel(head)) (trail(head)) }
             None => p class="warn" {
-                "It has no head, which holds its status: its create did not complete and was not acknowledged, or a restore lost the head. If its client repeats the create, the head is put."
+                "It has no head, which holds its status: its create did not complete and was not acknowledged, or a restore lost the head. If its client repeats the create, the head is put. If it was amended, see "
+                (LOST_HEAD) "."
             }
         }
         h2 { "What it was" }
-        @if let Err(why) = chain { p class="warn" { (why) "." } }
+        @if let Err(why) = chain { p class="warn" { (why) ". If the details of an amendment are lost, see " (LOST_DETAILS) "." } }
         @match first {
             Some(first) => (versions(first, chain.as_deref().unwrap_or_default())),
-            None => p class="warn" { "Its first details are missing or cannot be read, so it is not sent. See docs/alarms.md, DispatchFailuresAlarm." }
+            None => p class="warn" { "Its first details are missing or cannot be read, so it is not sent. See " (DISPATCH_FAILURES) "." }
         }
         @if let Some(details) = in_force { (data(details)) }
     }

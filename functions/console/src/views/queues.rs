@@ -7,6 +7,9 @@ use payments_model::{PaymentId, causes};
 use serde::Deserialize;
 
 use crate::function::Console;
+use crate::guides::{
+    DISPATCH_FAILURES, Place, REQUEST_DEAD_LETTERS, REQUESTS_WAITING, RESULT_DEAD_LETTERS, RESULTS_WAITING,
+};
 use crate::html::{grouped, heading, instant, link, payment_link};
 use crate::operations::{BankQueue, LastMove, OperationError, QueueState, SampledMessage};
 
@@ -32,8 +35,7 @@ impl Console {
                     tbody { @for (queue, state) in BankQueue::ALL.into_iter().zip(states) { (row(queue, known(queue, state).as_ref())) } }
                 } }
                 p class="quiet" {
-                    "In flight: received, and neither deleted nor visible again; the other messages are in the first column. For dead letters see "
-                    "docs/alarms.md, RequestDeadLettersAlarm, ResultDeadLettersAlarm and DispatchFailuresAlarm."
+                    "In flight: received, and neither deleted nor visible again; the other messages are in the first column."
                 }
             }
         })
@@ -55,7 +57,7 @@ impl Console {
         Ok(html! {
             (heading(title(queue)))
             p {
-                "A sample: up to ten messages, in no order, and another time perhaps others. They stay in the queue. "
+                "A sample: up to ten messages, in no order, and another time perhaps others. They stay in the queue. See " (entry(queue)) ". "
                 a href=(link("queues", &[])) { "All queues" }
             }
             @if messages.is_empty() { p { "No message was returned: the queue is empty, or its messages are in flight. Load the view again." } }
@@ -78,6 +80,7 @@ fn row(queue: BankQueue, state: Option<&QueueState>) -> Markup {
     html! { tr {
         th scope="row" {
             (title(queue))
+            @if state.is_some_and(|state| state.waiting > 0) { div { "See " (entry(queue)) } }
             @if let Some(last) = state.and_then(|state| state.last_move.as_ref()) {
                 div class="quiet" { "Last moved back: " (last_move(last)) }
             }
@@ -110,6 +113,17 @@ pub(crate) fn title(queue: BankQueue) -> &'static str {
         BankQueue::Results => "Settlement results",
         BankQueue::ResultDeadLetters => "Result dead letters",
         BankQueue::DispatchFailures => "Dispatch failures",
+    }
+}
+
+/// The alarm of a queue's waiting messages.
+fn entry(queue: BankQueue) -> Place {
+    match queue {
+        BankQueue::Requests => REQUESTS_WAITING,
+        BankQueue::RequestDeadLetters => REQUEST_DEAD_LETTERS,
+        BankQueue::Results => RESULTS_WAITING,
+        BankQueue::ResultDeadLetters => RESULT_DEAD_LETTERS,
+        BankQueue::DispatchFailures => DISPATCH_FAILURES,
     }
 }
 

@@ -9,6 +9,7 @@ use payments_http::{Problem, ProblemKind, Request};
 use payments_model::BusinessDate;
 
 use crate::function::Console;
+use crate::guides::REPORT_FILE_ALTERED;
 use crate::html::{fact, grouped, heading, link};
 use crate::operations::ReportFile;
 
@@ -53,7 +54,7 @@ impl fmt::Display for ReportName {
 
 impl ReportName {
     /// The report to which a file belongs.
-    fn of(path: &str) -> Option<Self> {
+    fn parse(path: &str) -> Option<Self> {
         let name = path.strip_prefix("reports/")?;
         ENDINGS.iter().find_map(|ending| name.strip_suffix(ending))?.parse().ok()
     }
@@ -123,7 +124,7 @@ impl Console {
         }
         Ok(html! {
             (heading(&format!("Report {name}")))
-            @if links.len() < ENDINGS.len() { p class="warn" { "One of its two files is missing, settlements or sums." } }
+            @if links.len() < ENDINGS.len() { p class="warn" { "One of its two files is missing, settlements or sums. See " (REPORT_FILE_ALTERED) "." } }
             dl { @for (file, link) in links {
                 (fact(kind(&file.path), &html! {
                     @match link {
@@ -145,7 +146,7 @@ fn kind(path: &str) -> &'static str {
 
 /// The report of a file with settlements, and its size.
 fn settlements(file: &ReportFile) -> Option<(ReportName, u64)> {
-    let name = ReportName::of(&file.path)?;
+    let name = ReportName::parse(&file.path)?;
     (file.path == name.path(ENDINGS[0])).then_some((name, file.bytes))
 }
 
@@ -191,7 +192,7 @@ mod tests {
             ("reports/<script>--<script>-run-000042.csv.gz", None),
             ("", None),
         ] {
-            assert_eq!(ReportName::of(path).map(|name| name.0).as_deref(), want, "{path}");
+            assert_eq!(ReportName::parse(path).map(|name| name.0).as_deref(), want, "{path}");
         }
     }
 }

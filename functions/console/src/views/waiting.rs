@@ -7,6 +7,7 @@ use payments_model::{Status, UtcSecond};
 use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 
 use crate::function::Console;
+use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, PAYMENTS_UNREADABLE, REQUESTS_WAITING, RESULTS_WAITING};
 use crate::html::{AMOUNT, head_link, heading, instant, minor};
 
 /// The most shards that are read at once.
@@ -40,9 +41,14 @@ impl Console {
                 (heading("Waiting"))
                 (self.paused_notice())
                 h2 { "Due and not claimed yet" }
-                (late_table(&scheduled, "The sweep claims these. More than a few minutes late means that it does not keep up, is paused, or fails."))
+                (late_table(&scheduled, &html! {
+                    "The sweep claims these. More than a few minutes late means that it does not keep up, is paused, or fails. See " (PAYMENTS_OVERDUE) "."
+                }))
                 h2 { "Sent, and not settled yet" }
-                (late_table(&pending, "These were sent to the transaction service and wait for its result. Redrives send them again after 1, 3, 7, … hours. If many are hours late, see docs/alarms.md, RequestsWaiting, ResultsWaiting and PaymentsStuckPending."))
+                (late_table(&pending, &html! {
+                    "These were sent to the transaction service and wait for its result. Redrives send them again after 1, 3, 7, … hours. If many are hours late, see "
+                    (REQUESTS_WAITING) ", " (RESULTS_WAITING) " and " (PAYMENTS_STUCK_PENDING) "."
+                }))
             }
         })
     }
@@ -85,10 +91,10 @@ impl Console {
 }
 
 /// A table of late payments.
-pub(crate) fn late_table(late: &Late, caption: &str) -> Markup {
+pub(crate) fn late_table(late: &Late, caption: &Markup) -> Markup {
     html! {
         @if late.unreadable > 0 {
-            p class="warn" { (late.unreadable) " payments cannot be read. The function's log names them." }
+            p class="warn" { (late.unreadable) " payments cannot be read. The function's log names them. See " (PAYMENTS_UNREADABLE) "." }
         }
         @if late.unread > 0 {
             p class="warn" { (late.unread) " shards were not read, because DynamoDB is slow. They may have more." }

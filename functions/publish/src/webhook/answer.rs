@@ -32,7 +32,7 @@ pub enum Answer {
 impl Answer {
     /// Returns the meaning of a response to a message that was sent at `now`. Its `Retry-After` may
     /// be a date: the wait is counted from `now`.
-    pub(super) fn of(status: StatusCode, headers: &HeaderMap, now: UtcSecond) -> Self {
+    pub(super) fn from_response(status: StatusCode, headers: &HeaderMap, now: UtcSecond) -> Self {
         match status {
             status if status.is_success() => Self::Accepted,
             StatusCode::GONE => Self::Gone,
@@ -108,7 +108,7 @@ impl SendError {
     }
 
     /// Returns the meaning of an error of the HTTP client. The connector's errors are inside it.
-    pub(super) fn of(error: hyper_util::client::legacy::Error) -> Self {
+    pub(super) fn from_client(error: hyper_util::client::legacy::Error) -> Self {
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
         while let Some(one) = cause {
             match one.downcast_ref::<ConnectError>() {

@@ -60,7 +60,7 @@ impl Sender {
     /// The machine's certificates cannot be read.
     #[cfg(feature = "aws")]
     pub fn internet() -> std::io::Result<Self> {
-        Ok(Self::internet_over(Arc::new(Machine), Arc::new(super::tls::Tls::of_machine()?)))
+        Ok(Self::internet_over(Arc::new(Machine), Arc::new(super::tls::Tls::with_system_roots()?)))
     }
 
     /// Creates a sender that sends to this machine alone, for `cargo local` and tests.
@@ -103,7 +103,7 @@ impl Sender {
     ) -> Result<Answer, SendError> {
         let request = request(url, secrets, message, at, body)?;
         let sent = timeout(REQUEST_TIMEOUT, self.client(url).request(request)).await;
-        let (parts, mut reply) = sent.map_err(|_| SendError::TimedOut)?.map_err(SendError::of)?.into_parts();
+        let (parts, mut reply) = sent.map_err(|_| SendError::TimedOut)?.map_err(SendError::from_client)?.into_parts();
         let read = async {
             let mut left = MAX_REPLY_BYTES;
             while let Some(Ok(frame)) = reply.frame().await {
@@ -115,7 +115,7 @@ impl Sender {
         };
         // The status is known, so a fault of the body changes nothing.
         let _ = timeout(REPLY_TIMEOUT, read).await;
-        Ok(Answer::of(parts.status, &parts.headers, at))
+        Ok(Answer::from_response(parts.status, &parts.headers, at))
     }
 
     fn client(&self, url: &EndpointUrl) -> Client {

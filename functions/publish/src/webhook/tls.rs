@@ -19,7 +19,7 @@ impl Tls {
     ///
     /// # Errors
     /// The machine's certificates cannot be read.
-    pub(super) fn of_machine() -> io::Result<Self> {
+    pub(super) fn with_system_roots() -> io::Result<Self> {
         Ok(Self::new(config()?.with_native_roots()?.with_no_client_auth()))
     }
 

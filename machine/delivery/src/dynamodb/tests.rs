@@ -107,7 +107,7 @@ fn now() -> DateTime<chrono::Utc> {
 async fn changes_of_an_item_arrive_as_lambda_events() {
     let engine = Engine::start().await;
     engine.create_table(true).await;
-    let stream = DynamoDbStream::of_table(engine.streams.clone(), "payments").await.unwrap();
+    let stream = DynamoDbStream::for_table(engine.streams.clone(), "payments").await.unwrap();
     let arn = stream.arn().to_owned();
     engine.put("ACCT#1", "SCHEDULED").await;
     engine.clock.set(NOW + 60);
@@ -118,7 +118,7 @@ async fn changes_of_an_item_arrive_as_lambda_events() {
         events.borrow_mut().push(event);
         Ok(Value::Null)
     };
-    let mut mapping = StreamMapping::new(StreamSettings::of("dispatch"), stream).unwrap();
+    let mut mapping = StreamMapping::new(StreamSettings::for_function("dispatch"), stream).unwrap();
     mapping.drain(now(), 9, function).await.unwrap();
     let [event] = events.take().try_into().unwrap();
     let read: Event = serde_json::from_value(event.clone()).unwrap();
@@ -158,12 +158,12 @@ async fn changes_of_an_item_arrive_as_lambda_events() {
 async fn a_mapping_goes_on_filters_and_starts_again() {
     let engine = Engine::start().await;
     engine.create_table(true).await;
-    let stream = DynamoDbStream::of_table(engine.streams.clone(), "payments").await.unwrap();
+    let stream = DynamoDbStream::for_table(engine.streams.clone(), "payments").await.unwrap();
     let pending = r#"{"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
     let settings = StreamSettings {
         batch_size: 2,
         filter: Some(Filter::parse(pending).unwrap()),
-        ..StreamSettings::of("dispatch")
+        ..StreamSettings::for_function("dispatch")
     };
     let mut mapping = StreamMapping::new(settings, stream).unwrap();
     let log = RefCell::new(Vec::new());
@@ -193,7 +193,7 @@ async fn a_mapping_goes_on_filters_and_starts_again() {
 async fn a_stream_is_read_page_by_page_and_from_any_position() {
     let engine = Engine::start().await;
     engine.create_table(true).await;
-    let stream = DynamoDbStream::of_table(engine.streams.clone(), "payments").await.unwrap();
+    let stream = DynamoDbStream::for_table(engine.streams.clone(), "payments").await.unwrap();
     for number in 0..12 {
         engine.put(&format!("ACCT#{number}"), "SCHEDULED").await;
     }
@@ -217,6 +217,6 @@ async fn a_stream_is_read_page_by_page_and_from_any_position() {
 async fn a_table_without_a_stream_is_an_error() {
     let engine = Engine::start().await;
     engine.create_table(false).await;
-    let stream = DynamoDbStream::of_table(engine.streams.clone(), "payments").await;
+    let stream = DynamoDbStream::for_table(engine.streams.clone(), "payments").await;
     assert!(matches!(stream, Err(SourceError::NoStream(table)) if table == "payments"));
 }

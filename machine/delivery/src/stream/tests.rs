@@ -41,7 +41,7 @@ fn record(number: u64, seconds: i64, kind: &str) -> Record {
             "SequenceNumber": number.to_string(),
         },
     });
-    Record::of_event(event).unwrap()
+    Record::from_event(event).unwrap()
 }
 
 /// Returns a stream of one shard with the records 1 to `count`, created at second 0.
@@ -57,7 +57,7 @@ fn mapping(settings: StreamSettings, stream: &InMemoryStream) -> StreamMapping {
 }
 
 fn settings() -> StreamSettings {
-    StreamSettings::of("dispatch")
+    StreamSettings::for_function("dispatch")
 }
 
 /// Returns the sequence numbers of an event.

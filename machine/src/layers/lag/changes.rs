@@ -48,13 +48,15 @@ impl Changes {
     ///
     /// # Errors
     /// If the table has no stream.
-    pub fn of(
+    pub fn start(
         engine: &Direct,
         table: &str,
         clock: &Clock,
         deal: impl Fn(Record) -> Result<()> + Send + Sync + 'static,
     ) -> Result<Self> {
-        let (engine, clock, table) = (engine.clone(), clock.clone(), Arc::from(table));
+        let engine = engine.clone();
+        let clock = clock.clone();
+        let table = Arc::from(table);
         let streams = call(&engine, "ListStreams", &json!({ "TableName": table }))?;
         let arn = &streams["Streams"][0]["StreamArn"];
         let stream = call(&engine, "DescribeStream", &json!({ "StreamArn": arn }))?;
@@ -80,7 +82,7 @@ impl Changes {
                 let created = &mut record["dynamodb"]["ApproximateCreationDateTime"];
                 *created = created.to_string().split('.').next().and_then(|seconds| seconds.parse::<i64>().ok()).into();
                 self.log().push(change_of(self.clock.instant(), &record));
-                (self.deal)(Record::of_event(record)?)?;
+                (self.deal)(Record::from_event(record)?)?;
             }
             if count < PAGE {
                 return Ok(());

@@ -32,7 +32,7 @@ pub struct Partitions {
 
 impl Partitions {
     /// Creates partitions of equal ranges.
-    pub fn of(count: u32) -> Self {
+    pub fn new(count: u32) -> Self {
         let end = |n: u32| u64::from(SPACE) * u64::from(n) / u64::from(count);
         let ends: Vec<u32> = (1..=count).map(|n| u32::try_from(end(n)).unwrap_or(SPACE)).collect();
         Self { throttled: vec![0; ends.len()], ends }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn keys_spread_over_partitions_and_each_seed_places_them_anew() {
-        let partitions = Partitions::of(8);
+        let partitions = Partitions::new(8);
         let placed = |seed| {
             let mut keys = vec![0_u32; 8];
             (0..8_000).for_each(|key| keys[partitions.at(position(seed, "t/due", &key.to_string()))] += 1);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_partition_splits_after_minutes_of_throttling() {
-        let mut partitions = Partitions::of(4);
+        let mut partitions = Partitions::new(4);
         assert!(!partitions.pass_second(&[false, true, false, false]));
         assert!(!partitions.pass_second(&[false; 4]), "it counts back");
         for _ in 1..SPLITS_AFTER {

@@ -292,7 +292,7 @@ static TABLE: &[(Weakness, Row)] = &[
         Weakness::IgnoredConflict,
         answer(&["stream-aggregator"], |operation, reply| {
             if operation == "TransactWriteItems" && reply.status == 400 {
-                *reply = Reply::of(200, json!({}));
+                *reply = Reply::from_json(200, json!({}));
             }
         }),
     ),

@@ -1,4 +1,4 @@
-//! What contradicts is listed and not touched, and what is clear is done: a table of what there can be of one payment.
+//! Contradictory data is listed and not touched, and clear changes are made: a table of the cases of one payment.
 
 use payments_model::{Actor, Event, Failure, Instruction, Money, PaymentId, Settlement, ShardCount, TransactionId};
 use serde_json::json;
@@ -42,7 +42,7 @@ fn processed(id: &str) -> Vec<Event> {
     vec![Event::Sweep, Event::Settle(Settlement::Processed(id.parse::<TransactionId>().unwrap()))]
 }
 
-/// What the log says: versions with their statuses, and the transaction id of the last one.
+/// The log's events: versions with their statuses, and the transaction id of the last one.
 fn known(versions: &[(u32, &str, Option<&str>)], reported: Option<&str>) -> Known {
     let (details, mut payments) = (details(), Payments::default());
     for (version, to, transaction) in versions {
@@ -85,7 +85,9 @@ fn decided_at(
 #[test]
 fn what_contradicts_is_listed_and_not_touched() {
     let cancelled = head(&[Event::Cancel]);
-    let (pending, one, other) = (head(&[Event::Sweep]), head(&processed("TX-1")), head(&processed("TX-2")));
+    let pending = head(&[Event::Sweep]);
+    let one = head(&processed("TX-1"));
+    let other = head(&processed("TX-2"));
     let failed = head(&[Event::Sweep, Event::Settle(Settlement::Failed(Failure::new(Some("AM04"), "no")))]);
     let scheduled = head(&[]);
     let settled = known(&[(2, "PENDING", None), (3, "PROCESSED", Some("TX-1"))], None);
@@ -118,7 +120,9 @@ fn what_contradicts_is_listed_and_not_touched() {
 
 #[test]
 fn what_is_clear_is_done() {
-    let (scheduled, pending, one) = (head(&[]), head(&[Event::Sweep]), head(&processed("TX-1")));
+    let scheduled = head(&[]);
+    let pending = head(&[Event::Sweep]);
+    let one = head(&processed("TX-1"));
     let in_hot = one.in_hot_table(None).unwrap();
     let settled = known(&[(2, "PENDING", None), (3, "PROCESSED", Some("TX-1"))], None);
     let nothing = known(&[], None);
@@ -166,7 +170,7 @@ fn what_is_clear_is_done() {
         (None, 0, Vec::new()),
         "its date is over"
     );
-    // A report lists another settlement of it.
+    // A report lists another settlement of the payment.
     let other = known(&[], Some("2026-11-20T09:21:00Z"));
     assert_eq!(decided(&other, Some(&pending), Some(&one)), (Some(Change::Completed), 1, vec![Finding::Differs]));
 }

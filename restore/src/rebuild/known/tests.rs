@@ -1,4 +1,4 @@
-//! What a restore took back, read by a later one.
+//! Changes that a restore undid, as a later restore reads them.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn epoch_begins(epoch: u32, at: &str) -> String {
         .to_string()
 }
 
-/// The versions that are known of the payment after these events.
+/// The known versions of the payment after these events.
 fn versions(events: &[String]) -> Vec<(u32, Status)> {
     let mut payments = Payments::default();
     for event in events {
@@ -40,11 +40,11 @@ fn what_a_restore_took_back_counts_however_old_it_is() {
     let restored = event(8, "payment.restored", EARLIER, 1, "SCHEDULED");
     assert_eq!(versions(std::slice::from_ref(&cancelled)), [(2, Status::Cancelled)]);
     assert_eq!(versions(&[cancelled.clone(), epoch_begins(8, LATER), restored.clone()]), [(1, Status::Scheduled)]);
-    // The file with the beginning of its epoch may be missing.
+    // The file with the beginning of the epoch may be missing.
     assert_eq!(versions(&[cancelled, restored]), [(1, Status::Scheduled)]);
 }
 
-/// The restored table has what was true then, and what happened to it before `since`: of that no event is read.
+/// The restored table has the payment as it was then, and its changes before `since`, whose events are not read.
 #[test]
 fn what_a_restore_took_back_long_before_the_instant_does_not_count() {
     let restored = event(8, "payment.restored", EARLIER, 1, "SCHEDULED");

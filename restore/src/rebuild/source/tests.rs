@@ -1,4 +1,4 @@
-//! What proves that nothing is missing, and what does not.
+//! Proofs that no events are missing, and cases without a proof.
 
 use super::*;
 
@@ -18,18 +18,18 @@ fn a_log_covers_an_instant_if_it_is_older_than_its_day() {
     let now = "2026-11-20T12:00:00Z";
     for (segments, now, want) in [
         (&[][..], now, false),
-        // It began later, or on the day itself.
+        // The log began later, or on the day itself.
         (&["2026-11-21T00:00:00Z"], "2026-11-22T00:00:00Z", false),
         (&["2026-11-20T10:00:00Z"], now, false),
         (&["2026-11-20T08:00:00Z", "2026-11-20T10:00:00Z"], now, false),
-        // Its first segment is where reading begins: that one's events say it.
+        // Reading begins at the first segment, whose events say when the log began.
         (&["2026-11-01T08:00:00Z", "2026-11-21T10:00:00Z"], "2026-11-22T00:00:00Z", false),
-        // It is older, with and without a segment on that day.
+        // The log is older, with and without a segment on that day.
         (&["2026-11-19T08:00:00Z", "2026-11-20T10:00:00Z"], now, true),
         (&["2026-11-01T08:00:00Z", "2026-11-02T08:00:00Z", "2026-11-21T10:00:00Z"], "2026-11-22T00:00:00Z", true),
-        // What was before it has expired, and was earlier.
+        // The segment before that day has expired.
         (&["2026-10-01T08:00:00Z", "2026-11-21T10:00:00Z"], "2026-11-22T00:00:00Z", true),
-        // That day itself has expired.
+        // The segment of that day itself has expired.
         (&["2026-11-19T08:00:00Z", "2026-11-20T08:00:00Z"], "2027-01-20T00:00:00Z", false),
     ] {
         let begun = segments.first().copied().unwrap_or(SINCE);
@@ -61,7 +61,7 @@ fn an_epoch_of_the_journal_ends_where_the_next_one_says() {
     let later = "2026-11-20T09:00:00Z";
     for (first, event, want) in [
         ("8.1.0", restored(later, "7.5.0"), None),
-        // The table of the log was restored, and the journal has more of it.
+        // The table of the log was restored, and the journal has more events.
         ("8.1.0", restored(later, "7.4.0"), None),
         ("8.1.0", restored(later, "7.6.0"), Some("the journal has nothing between 7.5.0 and 7.6.0")),
         ("9.1.0", restored(later, "8.2.0"), Some("the journal has nothing between 7.5.0 and 8.2.0")),

@@ -48,7 +48,9 @@ impl PublishedReport {
         let mut text = Vec::new();
         let unpacked = GzDecoder::new(report).take(MAX_TEXT_BYTES).read_to_end(&mut text);
         unpacked.map_err(|_| "cannot be unpacked")?;
-        let (mut reader, mut rows, mut text) = (RowReader::default(), Vec::new(), text.as_slice());
+        let mut reader = RowReader::default();
+        let mut rows = Vec::new();
+        let mut text = text.as_slice();
         while let Some(row) = reader.read(&mut text)? {
             rows.push(row);
         }

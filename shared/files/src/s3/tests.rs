@@ -131,7 +131,7 @@ async fn requests_are_signed_and_files_are_read_by_range_and_version() {
 #[tokio::test]
 async fn an_address_names_the_file_and_is_signed_for_a_minute() {
     // No call is made, so no server is needed.
-    let files = crate::LinkedFiles::of_bucket(whole_bucket("http://127.0.0.1:9"), Path::from("billing"));
+    let files = crate::LinkedFiles::for_bucket(whole_bucket("http://127.0.0.1:9"), Path::from("billing"));
     let path = "reports/2026-11-20T010203Z--2026-11-20T020203Z-run-000042.csv.gz";
     let link = files.link(path, Duration::from_secs(60)).await.unwrap().unwrap();
     let (address, query) = link.split_once('?').unwrap();
@@ -164,7 +164,7 @@ async fn files_are_listed_in_the_order_of_their_paths() {
         content("c")
     );
     let (url, asked) = serve(vec![("200 OK", "", page.leak())]).await;
-    let files = crate::LinkedFiles::of_bucket(whole_bucket(&url), Path::from("billing"));
+    let files = crate::LinkedFiles::for_bucket(whole_bucket(&url), Path::from("billing"));
     assert_eq!(two_after_a(&files).await, ["reports/b", "reports/c"]);
     let asked = asked.lock().unwrap();
     // One call, although there are more files; and with the prefix that the console's role may list.

@@ -45,7 +45,9 @@ pub(super) fn parse(id: &'static str, text: &'static str) -> Result<Calendar, Ca
     let source = header(3)?;
     header(4)?;
     let version = format!("{}-{}", date(5, header(5)?)?, digest(text));
-    let (first, published, covered) = (date(6, header(6)?)?, date(7, header(7)?)?, date(8, header(8)?)?);
+    let first = date(6, header(6)?)?;
+    let published = date(7, header(7)?)?;
+    let covered = date(8, header(8)?)?;
     if !(first <= published && published <= covered) {
         return Err(fault(8, "the dates \"first\", \"published\" and \"covered\" are not in this order".to_owned()));
     }

@@ -115,8 +115,9 @@ fn settings_name_what_is_wrong() {
     }
     assert_eq!(cut_offs("T2=16:00,T2=17:00").expect_err("twice"), "T2 has two entries; leave one");
     let joined = |zone: &str, calendars: &str, cut_offs: &str, lead| {
-        let (zone, calendars, cut_offs) =
-            (zone.parse().unwrap(), calendars.parse().unwrap(), cut_offs.parse().unwrap());
+        let zone = zone.parse().unwrap();
+        let calendars = calendars.parse().unwrap();
+        let cut_offs = cut_offs.parse().unwrap();
         let lead = chrono::TimeDelta::minutes(lead);
         BusinessDays::new(zone, calendars, cut_offs, DateRule::Following, lead).map_err(|error| error.to_string())
     };
@@ -243,7 +244,7 @@ fn rules() -> impl Strategy<Value = DateRule> {
 fn instants() -> impl Strategy<Value = UtcSecond> {
     let second = |text: &str| text.parse::<UtcSecond>().unwrap().as_chrono().timestamp();
     (second("2026-01-02T12:00:00Z")..second("2034-12-01T00:00:00Z"))
-        .prop_map(|second| UtcSecond::of(chrono::DateTime::from_timestamp(second, 0).unwrap()).unwrap())
+        .prop_map(|second| UtcSecond::new(chrono::DateTime::from_timestamp(second, 0).unwrap()).unwrap())
 }
 
 /// The request, this many seconds after now: for the date, or the instant.

@@ -53,7 +53,7 @@ impl UtcSecond {
     ///
     /// # Errors
     /// [`CalendarError::Year`] outside the years of [`UtcSecond`].
-    pub fn of(instant: DateTime<Utc>) -> Result<Self, CalendarError> {
+    pub fn new(instant: DateTime<Utc>) -> Result<Self, CalendarError> {
         let whole = instant.with_nanosecond(0).ok_or(CalendarError::Fraction)?;
         if (Self::MIN.0..=Self::MAX.0).contains(&whole) { Ok(Self(whole)) } else { Err(CalendarError::Year) }
     }
@@ -61,7 +61,7 @@ impl UtcSecond {
     /// Adds `delta`, within [`UtcSecond::MIN`] and [`UtcSecond::MAX`].
     #[must_use]
     pub fn saturating_add(self, delta: TimeDelta) -> Self {
-        match self.0.checked_add_signed(delta).map(Self::of) {
+        match self.0.checked_add_signed(delta).map(Self::new) {
             Some(Ok(moved)) => moved,
             _ if delta < TimeDelta::zero() => Self::MIN,
             _ => Self::MAX,
@@ -119,7 +119,7 @@ impl FromStr for UtcSecond {
             let year = i32::try_from(century * 100 + year).ok()?;
             NaiveDate::from_ymd_opt(year, month, day)?.and_hms_opt(hour, minute, second)
         };
-        let instant = Self::of(parsed().ok_or(CalendarError::Malformed)?.and_utc())?;
+        let instant = Self::new(parsed().ok_or(CalendarError::Malformed)?.and_utc())?;
         if instant.to_string() == text { Ok(instant) } else { Err(CalendarError::Malformed) }
     }
 }
@@ -134,7 +134,7 @@ impl BusinessDate {
     /// The latest date.
     pub const MAX: Self = Self(NaiveDate::from_ymd_opt(*YEARS.end(), 12, 31).expect("a date"));
 
-    fn of(date: NaiveDate) -> Result<Self, CalendarError> {
+    fn from_date(date: NaiveDate) -> Result<Self, CalendarError> {
         if YEARS.contains(&date.year()) { Ok(Self(date)) } else { Err(CalendarError::Year) }
     }
 
@@ -147,14 +147,14 @@ impl BusinessDate {
     /// Adds `days`, up to the end of [`YEARS`].
     #[must_use]
     pub fn plus_days(self, days: u32) -> Self {
-        let later = self.0.checked_add_days(Days::new(days.into())).map(Self::of);
+        let later = self.0.checked_add_days(Days::new(days.into())).map(Self::from_date);
         if let Some(Ok(date)) = later { date } else { Self::MAX }
     }
 
     /// Takes `days` away, down to the start of [`YEARS`].
     #[must_use]
     pub fn minus_days(self, days: u32) -> Self {
-        let earlier = self.0.checked_sub_days(Days::new(days.into())).map(Self::of);
+        let earlier = self.0.checked_sub_days(Days::new(days.into())).map(Self::from_date);
         if let Some(Ok(date)) = earlier { date } else { Self::MIN }
     }
 
@@ -182,7 +182,7 @@ impl FromStr for BusinessDate {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| CalendarError::NoDate)?;
-        let date = Self::of(date)?;
+        let date = Self::from_date(date)?;
         // Dates are parts of keys, so they have one spelling.
         if date.to_string() == text { Ok(date) } else { Err(CalendarError::NoDate) }
     }
@@ -219,7 +219,7 @@ pub(super) mod tests {
     pub(in crate::calendar) fn instants() -> impl Strategy<Value = UtcSecond> {
         let day = |date: BusinessDate| date.0.and_time(NaiveTime::MIN).and_utc().timestamp();
         (day(BusinessDate::MIN) + 86_400..day(BusinessDate::MAX))
-            .prop_filter_map("an instant", |s| DateTime::from_timestamp(s, 0).and_then(|t| UtcSecond::of(t).ok()))
+            .prop_filter_map("an instant", |s| DateTime::from_timestamp(s, 0).and_then(|t| UtcSecond::new(t).ok()))
     }
 
     proptest! {

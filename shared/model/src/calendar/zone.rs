@@ -128,7 +128,7 @@ impl BusinessZone {
     /// The instant of a wall-clock time on a date: the first one if it comes twice, and the end of the day if clocks skip it.
     pub(crate) fn instant_of(self, date: BusinessDate, time: NaiveTime) -> UtcSecond {
         let instant = match self.first(date.0.and_time(time)) {
-            Some(First::At(instant)) => UtcSecond::of(instant).ok(),
+            Some(First::At(instant)) => UtcSecond::new(instant).ok(),
             Some(First::Skipped(_)) | None => None,
         };
         instant.unwrap_or_else(|| self.end_of(date))
@@ -136,7 +136,7 @@ impl BusinessZone {
 
     fn first_instant(self, date: NaiveDate) -> UtcSecond {
         let start = self.first(date.and_time(NaiveTime::MIN));
-        let start = start.and_then(|(First::At(start) | First::Skipped(start))| UtcSecond::of(start).ok());
+        let start = start.and_then(|(First::At(start) | First::Skipped(start))| UtcSecond::new(start).ok());
         start.unwrap_or(UtcSecond::MAX)
     }
 

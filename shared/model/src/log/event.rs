@@ -114,7 +114,7 @@ impl Logged {
     /// the table's stream. A head that disappears was archived or has expired, which produces no
     /// event.
     #[must_use]
-    pub fn of(before: Option<VersionBefore>, after: &Head, now: UtcSecond, place: &str) -> Self {
+    pub fn from_change(before: Option<VersionBefore>, after: &Head, now: UtcSecond, place: &str) -> Self {
         let status = after.state.status();
         let last = before.as_ref().map_or(0, |before| before.version);
         let follows = last.checked_add(1) == Some(after.version);
@@ -248,7 +248,7 @@ impl VersionEvent {
     fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
         let status = self.head.state.status();
         let from = self.before.as_ref().map(|before| before.status);
-        let kind = if from == Some(status) { EventKind::Amended } else { EventKind::of_status(status) };
+        let kind = if from == Some(status) { EventKind::Amended } else { EventKind::from_status(status) };
         let before = self.before.as_ref().and_then(|before| before.head.as_deref());
         version_json(&self.head, epoch, kind, (from, before))
     }

@@ -60,7 +60,7 @@ pub struct EventTypeError;
 /// The type of the events of payments that get this status.
 #[must_use]
 pub fn event_type(status: Status) -> String {
-    EventKind::of_status(status).to_string()
+    EventKind::from_status(status).to_string()
 }
 
 /// The status that the payments of events of a type get.

@@ -31,7 +31,7 @@ crate::kinds! {
 impl EventKind {
     /// The kind of the events of payments that get a status.
     #[must_use]
-    pub const fn of_status(status: Status) -> Self {
+    pub const fn from_status(status: Status) -> Self {
         match status {
             Status::Scheduled => Self::Scheduled,
             Status::Pending => Self::Pending,

@@ -1,8 +1,8 @@
 //! Amendments: changes of a scheduled payment's content.
 //!
-//! Each amendment writes details of its own, and the head names the details in force. Details that
-//! neither a head nor details in force name were never in force: their amendment came too late, or
-//! its client never retried it.
+//! Each amendment writes details of its own. The head names the details in force, and each amendment's
+//! details name the details before them. Details that are not in this chain were never in force:
+//! their amendment came too late, or its client never retried it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,20 +13,21 @@ use crate::actor::Actor;
 use crate::calendar::instant::UtcSecond;
 use crate::payment::payment_id::{IdempotencyKey, PaymentId};
 
-/// The most amendments of one payment by its clients. Reading all details that were in force takes
-/// one call for each, and one for each redate.
+/// The most amendments of one payment by its clients. To read all details that were in force takes one
+/// call for each client's amendment and each redate.
 pub const MAX_AMENDMENTS: u32 = 20;
 
-/// An amendment's id: the version 5 UUID of its idempotency key within its payment. So a retry has the id of the first try.
+/// An amendment's id: the version 5 UUID of the payment's id and the amendment's idempotency key. So a retry has the
+/// id of the first try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AmendmentId(Uuid);
 
 /// The name of an amendment's details: the version that the amendment gave the payment, and its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AmendmentName {
-    /// The payment's version since then, at least 2.
+    /// The version that the amendment gave the payment, at least 2.
     pub version: u32,
-    /// The amendment.
+    /// The amendment's id.
     pub id: AmendmentId,
 }
 
@@ -42,12 +43,16 @@ impl AmendmentId {
         Self(Uuid::new_v5(&payment.uuid(), key.as_str().as_bytes()))
     }
 
-    /// Derives the id of the bank's own amendment that follows this version and the amendment in
-    /// force then, and moves the payment to this due time. So a repeated redate finds the details
-    /// that it wrote, and a redate to another date or after another past has other details.
-    /// Idempotency keys have no commas, so no client's amendment has this id.
+    /// Derives the id of a redate from the payment's version and amendment in force before the redate,
+    /// and from the new due time. So a repeated redate finds the details of its first try. A redate to
+    /// another due time, or after other amendments, has other details. Idempotency keys have no commas,
+    /// so no client's amendment has this id.
     #[must_use]
-    pub fn of_redate(payment: PaymentId, (version, in_force): (u32, Option<AmendmentName>), due_at: UtcSecond) -> Self {
+    pub fn for_redate(
+        payment: PaymentId,
+        (version, in_force): (u32, Option<AmendmentName>),
+        due_at: UtcSecond,
+    ) -> Self {
         let in_force = in_force.map(|name| name.to_string()).unwrap_or_default();
         let text = format!("redate,{version},{in_force},{due_at}");
         Self(Uuid::new_v5(&payment.uuid(), text.as_bytes()))
@@ -87,30 +92,30 @@ impl FromStr for AmendmentName {
     }
 }
 
-/// The key of a payment's details: the first ones, or those of an amendment.
+/// The key of a payment's first details, or of an amendment's details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DetailsKey {
     /// The payment's id.
     pub payment_id: PaymentId,
-    /// The amendment, if these are not the first details.
+    /// The amendment's name; `None` for the first details.
     pub amendment: Option<AmendmentName>,
 }
 
-/// The amendment of its details.
+/// The amendment that wrote some details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amendment {
-    /// Its name.
+    /// The amendment's name.
     pub name: AmendmentName,
     /// The amendment whose details were in force before; `None` if the first details were.
     pub previous: Option<AmendmentName>,
 }
 
-/// The last amendment of a payment, which its head keeps until it is settled.
+/// The last amendment of a payment. A head keeps this until the payment is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amended {
-    /// The time.
+    /// The time of the amendment.
     pub at: UtcSecond,
-    /// The actor.
+    /// The actor that amended the payment.
     pub by: Actor,
     /// The fields that changed, by their names in the API.
     pub changed: Vec<String>,
@@ -145,11 +150,11 @@ mod tests {
         let name = |key: &str| AmendmentName { version: 2, id: AmendmentId::derive(payment, &key.parse().unwrap()) };
         let (monday, tuesday) = (due("2026-12-28T00:00:00Z"), due("2026-12-29T00:00:00Z"));
         let all = [
-            AmendmentId::of_redate(payment, (1, None), tuesday),
-            AmendmentId::of_redate(payment, (1, None), monday),
-            AmendmentId::of_redate(payment, (2, Some(name("one"))), tuesday),
-            AmendmentId::of_redate(payment, (2, Some(name("two"))), tuesday),
-            AmendmentId::of_redate(payment, (3, Some(name("two"))), tuesday),
+            AmendmentId::for_redate(payment, (1, None), tuesday),
+            AmendmentId::for_redate(payment, (1, None), monday),
+            AmendmentId::for_redate(payment, (2, Some(name("one"))), tuesday),
+            AmendmentId::for_redate(payment, (2, Some(name("two"))), tuesday),
+            AmendmentId::for_redate(payment, (3, Some(name("two"))), tuesday),
         ];
         assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
         // The id is stored: with another derivation, a repeated redate would write a second

@@ -1,7 +1,7 @@
 //! A payment's three forms: instruction, details and head.
 //!
-//! A client sends the instruction. The details store it for ever. The head has the status and
-//! changes with it.
+//! A client sends the instruction. The details store the instruction for ever. The head has the status,
+//! and changes with the status.
 
 use crate::account::AccountId;
 use crate::actor::Actor;
@@ -18,13 +18,13 @@ use crate::payment::payment_id::{PaymentId, Shard, ShardCount};
 use crate::payment::settlement::{Failure, TransactionId};
 use crate::payment::slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
 use crate::payment::transition::FIRST_VERSION;
-use crate::payment::transition::{Decision, Event, State, Status, Transition};
+use crate::payment::transition::{Event, Refusal, State, Status, Transition};
 use crate::reference::Reference;
 
-/// The most entries of a trail: scheduled, pending, settled.
+/// The most entries of a trail: SCHEDULED, PENDING, and PROCESSED or FAILED.
 pub const MAX_TRAIL_ENTRIES: usize = 3;
 
-/// The field that the bank's own amendments change.
+/// The name of the field that the bank's own amendments change.
 pub const REDATED: &str = "dueAt";
 
 /// A client's request for one payment, as received.
@@ -66,8 +66,9 @@ impl Instruction {
     }
 }
 
-/// An accepted instruction: written once, never changed. A payment's first details are its
-/// idempotency record, and an amendment's details are the amendment's.
+/// An accepted instruction, which is written once and never changed. A payment's first details are the
+/// idempotency record of the create. An amendment's details are the idempotency record of the
+/// amendment.
 ///
 /// Retries compute everything from the details. So a changed configuration or time-zone database
 /// cannot turn a retry into a second payment.
@@ -83,16 +84,15 @@ pub struct Details {
     pub due_at: UtcSecond,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
-    /// The reason why it differs from the client's request.
+    /// The move that made the due time differ from the client's request, if any.
     pub moved: Option<DateMove>,
-    /// Its shard in the indexes.
+    /// The payment's shard in the indexes.
     pub shard: Shard,
-    /// The time at which it was created.
+    /// The time of the create or the amendment that wrote these details.
     pub created_at: UtcSecond,
-    /// The actor that created it.
+    /// The actor of the create or the amendment.
     pub created_by: Actor,
-    /// The amendment that wrote these details, if they are not the payment's first. Their time and
-    /// actor are then those of the amendment.
+    /// The amendment that wrote these details; `None` for the payment's first details.
     pub amendment: Option<Amendment>,
 }
 
@@ -111,7 +111,7 @@ impl Details {
         Self::accept_due(payment_id, instruction, due, shards, now, by)
     }
 
-    /// Accepts an instruction at `now`, due by its calendar.
+    /// Accepts an instruction at `now`, with the due time `due` by its currency's calendar.
     #[must_use]
     pub fn accept_due(
         payment_id: PaymentId,
@@ -123,8 +123,10 @@ impl Details {
     ) -> Self {
         let shard = payment_id.shard(shards);
         let Due { at: due_at, date: due_date, moved } = due;
-        let slot_at = SlotAt::of_first_due(due_at);
-        let (created_at, created_by, amendment) = (now, by, None);
+        let slot_at = SlotAt::from_first_due(due_at);
+        let created_at = now;
+        let created_by = by;
+        let amendment = None;
         Self { payment_id, instruction, slot_at, due_at, due_date, moved, shard, created_at, created_by, amendment }
     }
 
@@ -134,8 +136,8 @@ impl Details {
         DetailsKey { payment_id: self.payment_id, amendment: self.amendment.map(|amendment| amendment.name) }
     }
 
-    /// The details of the amendment `id` of a payment whose head is `head`, and whose details in force are these. They are accepted
-    /// at `now` and make the next version. Their due time is that of the details in force.
+    /// Builds the details of the amendment `id`. The payment's head is `head`, and `self` are its details in force. The
+    /// new details are accepted at `now`, make the next version, and keep the due time of the details in force.
     #[must_use]
     pub fn amended(
         &self,
@@ -149,18 +151,18 @@ impl Details {
         Self { instruction, created_at: now, created_by: by, amendment, ..self.clone() }
     }
 
-    /// The details of the bank's own amendment of a payment whose head is `head`, and whose details in force are these: the same content,
-    /// with another due time.
+    /// Builds the details of the bank's own amendment, which keeps the content and changes the due time. The payment's
+    /// head is `head`, and `self` are its details in force.
     #[must_use]
     pub fn redated(&self, head: &Head, due: Due, now: UtcSecond) -> Self {
-        let id = AmendmentId::of_redate(head.payment_id, (head.version, head.amendment), due.at);
+        let id = AmendmentId::for_redate(head.payment_id, (head.version, head.amendment), due.at);
         let details = self.amended(head, id, self.instruction.clone(), (now, Actor::redate()));
         Self { due_at: due.at, due_date: due.date, moved: due.moved, ..details }
     }
 
-    /// The fields in which the next details differ, by their names in the API. The bank's own
-    /// amendments change only the due time, and a client's change it only through the requested
-    /// time.
+    /// The fields in which the next details differ, by their names in the API. The bank's own amendments
+    /// change only the due time. A client's amendment can change the due time only through the requested
+    /// time, so the due time is not among its fields.
     #[must_use]
     pub fn changes(&self, next: &Self) -> Vec<&'static str> {
         if next.created_by.is_redate() { vec![REDATED] } else { self.instruction.differences(&next.instruction) }
@@ -174,18 +176,19 @@ impl Details {
     }
 }
 
-/// One entry of a payment's trail: a status that it entered.
+/// One entry of a payment's trail: a status that the payment entered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrailEntry {
     /// The status.
     pub status: Status,
-    /// The time.
+    /// The time of the change to this status.
     pub at: UtcSecond,
-    /// The actor.
+    /// The actor that caused the change.
     pub by: Actor,
 }
 
-/// The part of a payment that changes. It has at most 1 KB, so writing it costs one write unit, without the indexes.
+/// The part of a payment that changes. A head has at most 1 KB, so a write of a head costs one write unit, without
+/// the indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The payment's id.
@@ -200,30 +203,30 @@ pub struct Head {
     pub scheduled_for: ScheduledFor,
     /// The client's reference.
     pub reference: Option<Reference>,
-    /// The instant of its slot: the first due time.
+    /// The instant of the head's slot: the first due time.
     pub slot_at: SlotAt,
     /// The due time.
     pub due_at: UtcSecond,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
-    /// Its shard in the indexes.
+    /// The payment's shard in the indexes.
     pub shard: Shard,
-    /// Its status, with the status's data.
+    /// The payment's status, with the status's data.
     pub state: State,
-    /// 1 at first. Each transition and each amendment raises it by one.
+    /// The payment's version: 1 at first. Each transition and each amendment raises the version by one.
     pub version: u32,
     /// The amendment whose details are in force; `None` if the first details are.
     pub amendment: Option<AmendmentName>,
     /// The last amendment, until the payment is settled.
     pub amended: Option<Amended>,
-    /// The time at which it was created, and the actor.
+    /// The time at which the payment was created, and the actor that created it.
     pub created: (UtcSecond, Actor),
-    /// Its transitions after that, oldest first.
+    /// The payment's transitions, oldest first.
     pub moved: Vec<TrailEntry>,
-    /// The number of dispatch attempts; `None` before it is pending. A redrive raises it without a
-    /// transition.
+    /// The number of the last dispatch attempt; `None` before the payment is pending. A redrive raises this
+    /// number without a transition.
     pub dispatch_attempt: Option<u32>,
-    /// Whether its settlement waits for a report.
+    /// Whether the payment's settlement waits for a report.
     pub unreported: bool,
 }
 
@@ -260,8 +263,9 @@ impl Head {
         DetailsKey { payment_id: self.payment_id, amendment: self.amendment }
     }
 
-    /// The head of a scheduled payment once an amendment's details are in force. The details may be
-    /// older: a client can complete tomorrow an amendment that failed today.
+    /// Builds the head of a scheduled payment that makes an amendment's details the details in force. The
+    /// details may be older than the amendment: a client can complete tomorrow an amendment that failed
+    /// today.
     #[must_use]
     pub fn amended(&self, name: AmendmentName, details: &Details, amended: Amended) -> Self {
         let Instruction { payee, money, scheduled_for, reference, .. } = &details.instruction;
@@ -279,7 +283,7 @@ impl Head {
         }
     }
 
-    /// Whether the payment is due as at first.
+    /// Whether the payment still has its first due time.
     #[must_use]
     pub fn is_due_as_at_first(&self) -> bool {
         self.due_at == self.slot_at.first_due()
@@ -305,32 +309,33 @@ impl Head {
         .collect()
     }
 
-    /// Its key, the same in both tables.
+    /// The head's key, which is the same in both tables.
     #[must_use]
     pub fn key(&self) -> HeadKey {
         HeadKey { account: self.account.clone(), slot: self.slot() }
     }
 
-    /// Its place among its account's heads.
+    /// The head's permanent place among its account's heads.
     #[must_use]
     pub fn slot(&self) -> Slot {
         Slot { at: self.slot_at, payment_id: self.payment_id }
     }
 
-    /// Its payment's place in the list of its account.
+    /// The payment's place in the list of its account.
     #[must_use]
     pub fn place(&self) -> Place {
         Place { due_at: self.due_at, payment_id: self.payment_id }
     }
 
-    /// The payment, as results, reports and events name it.
+    /// The payment, as settlement results, reports and events name a payment.
     #[must_use]
     pub fn due_payment(&self) -> DuePayment {
         DuePayment { account: self.account.clone(), payment_id: self.payment_id, due_at: self.due_at }
     }
 
-    /// Returns what `event` changes about this head, or the [`Decision`] against it.
-    pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
+    /// Returns the transition that `event` causes for this head, or a [`Refusal`] if the event does not
+    /// change the head.
+    pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Refusal> {
         Transition::new(&self.state, self.version, event, at, by)
     }
 
@@ -340,20 +345,20 @@ impl Head {
         std::iter::once(TrailEntry { status: Status::Scheduled, at, by }).chain(self.moved.iter().cloned())
     }
 
-    /// The time at which it was created.
+    /// The time at which the payment was created.
     #[must_use]
     pub fn created_at(&self) -> UtcSecond {
         self.created.0
     }
 
-    /// The time of its last change of status, of its amendment or of its creation. A redrive or a
-    /// report does not change it. The API calls it `updatedAt`.
+    /// The time of the last change of status, or else of the last amendment, or else of the creation. A
+    /// redrive or a report does not change this time. The API calls this time `updatedAt`.
     #[must_use]
     pub fn updated_at(&self) -> UtcSecond {
         self.last_change().0
     }
 
-    /// The time at which the head got its version, and the actor.
+    /// The time at which the head got its version, and the actor that caused the change.
     #[must_use]
     pub fn last_change(&self) -> (UtcSecond, &Actor) {
         match (self.moved.last(), &self.amended) {
@@ -363,28 +368,28 @@ impl Head {
         }
     }
 
-    /// The time from which it can be claimed: its due time, creation or amendment, whichever is
-    /// last.
+    /// The time from which the payment can be claimed: its due time, or the time of its creation or last
+    /// amendment if that is later.
     #[must_use]
     pub fn claimable_from(&self) -> UtcSecond {
         let amended_at = self.amended.as_ref().map(|amended| amended.at);
         self.due_at.max(self.created_at()).max(amended_at.unwrap_or(self.due_at))
     }
 
-    /// The time of its settlement, if it was settled.
+    /// The time of the payment's settlement, if it was settled.
     #[must_use]
     pub fn settled_at(&self) -> Option<UtcSecond> {
         let settled = matches!(self.state, State::Processed(_) | State::Failed(_));
         settled.then(|| self.updated_at())
     }
 
-    /// Its transaction id, if it was processed.
+    /// The transaction id of a processed payment.
     #[must_use]
     pub fn transaction_id(&self) -> Option<&TransactionId> {
         if let State::Processed(id) = &self.state { Some(id) } else { None }
     }
 
-    /// The code and the reason of its failure, if it failed.
+    /// The code and the reason of a failed payment.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         if let State::Failed(failure) = &self.state { Some(failure) } else { None }

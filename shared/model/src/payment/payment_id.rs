@@ -1,4 +1,4 @@
-//! Payment ids, the idempotency keys they are derived from, and the shards of indexes.
+//! Payment ids, the idempotency keys from which they are derived, and the shards of indexes.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -29,16 +29,16 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x9e0f_4f3a_6b0d_4c0e_8a57_2f5d_31c1_b7e
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
-/// Why a text is not an idempotency key.
+/// The reason why a text is not an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdempotencyKeyError {
     /// The text is empty.
     #[error("an idempotency key has at least 1 character")]
     Empty,
-    /// Longer than [`MAX_IDEMPOTENCY_KEY_BYTES`].
+    /// The text is longer than [`MAX_IDEMPOTENCY_KEY_BYTES`].
     #[error("an idempotency key has at most {MAX_IDEMPOTENCY_KEY_BYTES} characters, but this one has {0}")]
     TooLong(usize),
-    /// A comma, a space, a control character or something outside ASCII.
+    /// The text has a comma, a space, a control character or a character outside ASCII.
     #[error("an idempotency key has only visible ASCII characters and no comma")]
     Character,
 }
@@ -85,7 +85,7 @@ impl FromStr for IdempotencyKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId(Uuid);
 
-/// Why a text is not a payment id.
+/// A text that is not a payment id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a payment id is a UUID in lower case with hyphens")]
 pub struct PaymentIdError;
@@ -93,7 +93,7 @@ pub struct PaymentIdError;
 impl PaymentId {
     /// Derives the id from an account and its idempotency key.
     ///
-    /// The name has the length of both parts, so no two pairs share a name.
+    /// The hashed name contains the lengths of both parts, so no two pairs have the same name.
     #[must_use]
     pub fn derive(account: &AccountId, key: &IdempotencyKey) -> Self {
         let (account, key) = (account.as_str(), key.as_str());
@@ -101,7 +101,7 @@ impl PaymentId {
         Self(Uuid::new_v5(&NAMESPACE, name.as_bytes()))
     }
 
-    /// As a UUID.
+    /// The id as a UUID.
     pub(crate) fn uuid(self) -> Uuid {
         self.0
     }
@@ -137,7 +137,7 @@ impl fmt::Display for PaymentId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShardCount(NonZeroU16);
 
-/// Why a number is not a shard count.
+/// A number that is not a shard count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a shard count is a whole number from 1 to {MAX_SHARDS}")]
 pub struct ShardCountError;
@@ -163,9 +163,9 @@ impl ShardCount {
         (0..self.get()).map(Shard)
     }
 
-    /// Every shard, in the order for a run at `now`, if runs begin at intervals of `every` and work
-    /// on the first `at_once` shards. A run begins with the shards that the run before did not
-    /// reach, so that no shard waits for a backlog of others.
+    /// Every shard, in the order for a run at `now`. Runs begin at intervals of `every`, and work on the
+    /// first `at_once` shards of their order at first. Each run begins with the shards after those that
+    /// the run before began with, so that no shard always waits for the backlogs of other shards.
     pub fn in_turn(self, now: UtcSecond, every: TimeDelta, at_once: u16) -> impl Iterator<Item = Shard> + use<> {
         let (run, count) = (now.as_chrono().timestamp() / every.num_seconds().max(1), i64::from(self.get()));
         let first = run.rem_euclid(count) * i64::from(at_once) % count;
@@ -179,8 +179,8 @@ impl ShardCount {
 pub struct Shard(u16);
 
 impl Shard {
-    /// The shard of a stored number below [`MAX_SHARDS`]. It can be above the configured count if that
-    /// was lowered.
+    /// The shard of a stored number; `None` if the number is not below [`MAX_SHARDS`]. A stored number can
+    /// be above the configured count, if the count was lowered.
     #[must_use]
     pub fn from_stored(number: u16) -> Option<Self> {
         (number < MAX_SHARDS).then_some(Self(number))

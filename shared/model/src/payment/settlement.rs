@@ -18,7 +18,7 @@ const MAX_SHOWN_CODE_BYTES: usize = 35;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TransactionId(String);
 
-/// Why a text is not a transaction id.
+/// A text that is not a transaction id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a transaction id has 1 to {MAX_TRANSACTION_ID_BYTES} printable ASCII characters")]
 pub struct TransactionIdError;
@@ -35,11 +35,12 @@ impl FromStr for TransactionId {
 
 as_text!(TransactionId, FailureCode);
 
-/// A reason of ISO 20022's external status reasons, of four characters: one of [`FailureCode::LISTED`], or one that a later release lists.
+/// A four-character code of ISO 20022's external status reasons: a code of [`FailureCode::LISTED`], or a code that a
+/// later release lists.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FailureCode(String);
 
-/// Why a text is not a failure code.
+/// A text that is not a failure code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a failure code has 4 capital letters and digits")]
 pub struct FailureCodeError;
@@ -48,7 +49,8 @@ impl FailureCode {
     /// The code of a failure that the reason alone explains.
     pub const NARRATIVE: &str = "NARR";
 
-    /// The codes that a new settlement can have, in order. They are those that a bank's own credit transfers can fail with. The list may grow.
+    /// The codes that a new settlement can have, in alphabetical order: the codes with which a bank's own credit
+    /// transfers can fail. The list may grow.
     pub const LISTED: [&str; 27] = [
         "AB08",
         "AC01",
@@ -90,8 +92,8 @@ impl FromStr for FailureCode {
     }
 }
 
-/// The cause of a payment's failure: a code, and the transaction service's words, in at most
-/// [`MAX_FAILURE_REASON_BYTES`] bytes.
+/// The cause of a payment's failure: a code, and a reason in the transaction service's words. The
+/// reason has at most [`MAX_FAILURE_REASON_BYTES`] bytes.
 ///
 /// ```
 /// # use payments_model::Failure;
@@ -109,9 +111,9 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with the code and the reason from the transaction service. An unlisted code
-    /// becomes `NARR`, with the unlisted one before the reason. A long reason is cut after its last
-    /// whole character.
+    /// Creates a failure from the transaction service's code and reason. For an unlisted code, the failure
+    /// has the code `NARR`, and the unlisted code stands before the reason. A long reason is cut after
+    /// the last whole character that fits.
     #[must_use]
     pub fn new(code: Option<&str>, reason: &str) -> Self {
         let code = code.filter(|code| !code.is_empty());
@@ -123,10 +125,10 @@ impl Failure {
         }
     }
 
-    /// A failure as it is stored.
+    /// Creates a failure from its stored code and reason.
     ///
     /// # Errors
-    /// An error if the code does not have the form of one.
+    /// [`FailureCodeError`] if the code does not have the form of a failure code.
     pub fn from_stored(code: &str, reason: &str) -> Result<Self, FailureCodeError> {
         Ok(Self { code: code.parse()?, reason: cut(reason, MAX_FAILURE_REASON_BYTES) })
     }
@@ -143,8 +145,8 @@ impl Failure {
         &self.reason
     }
 
-    /// Whether both failures agree. A code is the same before and after it was listed, so a
-    /// repeated result does not contradict the first.
+    /// Whether both failures have the same cause. A code before the reason, from before the code was
+    /// listed, equals the listed code. So a repeated result does not contradict the first result.
     #[must_use]
     pub fn says_the_same_as(&self, other: &Self) -> bool {
         self.in_words() == other.in_words()

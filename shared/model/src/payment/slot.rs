@@ -1,9 +1,9 @@
-//! The place of a payment's head, and how it differs from the payment's due time.
+//! Slots: the permanent places of heads, which differ from their payments' due times after an amendment.
 //!
-//! A head never moves, so a retried create, a cancel and a settlement result find it, whenever its
-//! payment is due by then. Its key has the instant at which the payment was due at first. The
-//! compiler keeps that instant and the due time apart: the functions here are the only ways from
-//! one to the other.
+//! A head's key never changes. So a retried create, a cancel and a settlement result find the head, even
+//! if the payment has another due time by then. The key has the payment's first due time. The type
+//! [`SlotAt`] keeps this first due time apart from the current due time: only the functions here
+//! convert between them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,8 +18,8 @@ use crate::payment::payment_id::PaymentId;
 pub struct SlotAt(UtcSecond);
 
 impl SlotAt {
-    /// The instant of the slot of a payment that is due at `due_at` by its first details.
-    pub(crate) fn of_first_due(due_at: UtcSecond) -> Self {
+    /// The slot's instant, for a payment that is due at `due_at` by its first details.
+    pub(crate) fn from_first_due(due_at: UtcSecond) -> Self {
         Self(due_at)
     }
 
@@ -39,14 +39,14 @@ impl fmt::Display for SlotAt {
 impl FromStr for SlotAt {
     type Err = CalendarError;
 
-    /// Reads an instant that was a slot's when it was written.
+    /// Parses the stored instant of a slot.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.parse().map(Self)
     }
 }
 
-/// A head's permanent place among its account's heads: by the first due time of its payment, then
-/// by payment.
+/// A head's permanent place among its account's heads, which are ordered by the first due time of their
+/// payments, and then by payment id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
     /// The first due time of the payment.
@@ -55,7 +55,7 @@ pub struct Slot {
     pub payment_id: PaymentId,
 }
 
-/// A payment's place in the list of its account: by due time, then by payment.
+/// A payment's place in the list of its account, which is ordered by due time, and then by payment id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The due time.
@@ -65,7 +65,7 @@ pub struct Place {
 }
 
 impl Slot {
-    /// The place of its payment while that is due as at first.
+    /// The place of the slot's payment while the payment has its first due time.
     #[must_use]
     pub fn first_place(self) -> Place {
         Place { due_at: self.at.first_due(), payment_id: self.payment_id }
@@ -82,8 +82,8 @@ pub struct HeadKey {
 }
 
 impl HeadKey {
-    /// The payment, if it is still due as at first. The due time is a guess, for callers that know
-    /// only the key.
+    /// The payment with its first due time. For callers that know only the key, this due time is a guess:
+    /// an amendment may have changed it.
     #[must_use]
     pub fn guessed_due(&self) -> DuePayment {
         let Slot { at, payment_id } = self.slot;
@@ -91,8 +91,8 @@ impl HeadKey {
     }
 }
 
-/// A payment and its due time, as settlement results, reports and events name it. They are not the
-/// key of its head.
+/// A payment and its due time, as settlement results, reports and events name a payment. A head's key
+/// has the first due time instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuePayment {
     /// The account that pays.
@@ -104,11 +104,11 @@ pub struct DuePayment {
 }
 
 impl DuePayment {
-    /// The key of its head, if the payment is still due as at first. The key is a guess, which
-    /// saves a read. If it leads to no head, only the details have the key.
+    /// The key of the payment's head, if the payment still has its first due time. This key is a guess,
+    /// which saves a read. If no head has this key, read the key from the details.
     #[must_use]
     pub fn guessed_key(&self) -> HeadKey {
-        let slot = Slot { at: SlotAt::of_first_due(self.due_at), payment_id: self.payment_id };
+        let slot = Slot { at: SlotAt::from_first_due(self.due_at), payment_id: self.payment_id };
         HeadKey { account: self.account.clone(), slot }
     }
 }

@@ -24,11 +24,11 @@ pub enum Status {
     Processed,
     /// The transaction service rejected the payment.
     Failed,
-    /// Its owner cancelled it before the sweeper claimed it.
+    /// The payment's owner cancelled the payment before the sweeper claimed it.
     Cancelled,
 }
 
-/// Why a text is not a status.
+/// A text that is not the name of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a status is one of SCHEDULED, PENDING, PROCESSED, FAILED, CANCELLED")]
 pub struct StatusError;
@@ -49,31 +49,31 @@ impl Status {
         }
     }
 
-    /// Whether the transaction service has ended it.
+    /// Whether the transaction service has ended the payment: PROCESSED or FAILED.
     #[must_use]
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Processed | Self::Failed)
     }
 
-    /// Whether no transition can follow.
+    /// Whether the payment keeps this status for ever: PROCESSED, FAILED or CANCELLED.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         self.is_settled() || self == Self::Cancelled
     }
 }
 
-/// Some statuses, in the order of a payment's life, or all of them.
+/// A set of statuses, in the order of a payment's life. An empty list stands for all statuses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statuses(Vec<Status>);
 
 impl Statuses {
-    /// Whether this status is one of them.
+    /// Whether this status is in the set.
     #[must_use]
     pub fn has(&self, status: Status) -> bool {
         self.is_all() || self.0.contains(&status)
     }
 
-    /// Whether no status is left out.
+    /// Whether the set has every status.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.0.is_empty()
@@ -86,7 +86,7 @@ impl From<Status> for Statuses {
     }
 }
 
-/// Parses names with commas between them. The order and repetitions do not matter.
+/// Parses names of statuses with commas between them. The order and repetitions do not matter.
 impl FromStr for Statuses {
     type Err = StatusError;
 
@@ -121,7 +121,7 @@ impl FromStr for Status {
     }
 }
 
-/// A status with the data that only this status has.
+/// A payment's status, with the data that a payment has only in this status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// See [`Status::Scheduled`].
@@ -162,54 +162,56 @@ impl From<Settlement> for State {
 /// An event in a payment's life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The sweeper claims it.
+    /// The sweeper claims the payment.
     Sweep,
-    /// The transaction service settles it.
+    /// The transaction service settles the payment.
     Settle(Settlement),
-    /// Its owner cancels it.
+    /// The payment's owner cancels the payment.
     Cancel,
 }
 
-/// Why an event does not change a payment.
+/// The reason why an event does not change a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Decision {
-    /// A repeated event, and a success: the payment is already where the event leads.
+pub enum Refusal {
+    /// The payment is already in the state to which the event leads: the event has come before. For the
+    /// event's sender, this is a success.
     #[error("the payment is already there")]
     Already,
-    /// The payment is not yet where the event applies.
+    /// The payment has not yet reached the status in which the event applies.
     #[error("too early for the payment")]
     TooEarly,
-    /// The payment is past the point where the event applies.
+    /// The payment has left the status in which the event applies.
     #[error("too late for the payment")]
     TooLate,
-    /// The payment is settled differently: nothing changes, and an operator must investigate.
+    /// The event settles a payment that is settled differently or cancelled. Nothing changes, and an
+    /// operator must investigate.
     #[error("the payment ended differently")]
     Conflict,
 }
 
-/// Decides the state to which `event` leads a payment in `state`. Total: every state has an answer
-/// to every event.
-fn decide(state: &State, event: &Event) -> Result<State, Decision> {
+/// Returns the state to which `event` leads a payment in `state`, or the reason why the event changes
+/// nothing. Every pair of a state and an event has an arm.
+fn decide(state: &State, event: &Event) -> Result<State, Refusal> {
     match (state, event) {
         (State::Scheduled, Event::Sweep) => Ok(State::Pending),
         (State::Scheduled, Event::Cancel) => Ok(State::Cancelled),
-        (State::Scheduled, Event::Settle(_)) => Err(Decision::TooEarly),
+        (State::Scheduled, Event::Settle(_)) => Err(Refusal::TooEarly),
         (State::Pending, Event::Settle(settlement)) => Ok(settlement.clone().into()),
-        (State::Pending, Event::Sweep) | (State::Cancelled, Event::Cancel) => Err(Decision::Already),
-        (State::Processed(known), Event::Settle(Settlement::Processed(new))) if known == new => Err(Decision::Already),
+        (State::Pending, Event::Sweep) | (State::Cancelled, Event::Cancel) => Err(Refusal::Already),
+        (State::Processed(known), Event::Settle(Settlement::Processed(new))) if known == new => Err(Refusal::Already),
         (State::Failed(known), Event::Settle(Settlement::Failed(new))) if known.says_the_same_as(new) => {
-            Err(Decision::Already)
+            Err(Refusal::Already)
         }
-        (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Settle(_)) => Err(Decision::Conflict),
+        (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Settle(_)) => Err(Refusal::Conflict),
         (State::Pending | State::Processed(_) | State::Failed(_), Event::Cancel)
-        | (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Sweep) => Err(Decision::TooLate),
+        | (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Sweep) => Err(Refusal::TooLate),
     }
 }
 
-/// The version of a new payment. Each transition raises it by one.
+/// The version of a new payment. Each transition and each amendment makes the next version.
 pub(crate) const FIRST_VERSION: u32 = 1;
 
-/// One permitted step of a payment's life. [`Transition::new`] is the only way to make one.
+/// One permitted step of a payment's life. Only [`Transition::new`] makes transitions.
 ///
 /// ```
 /// # use payments_model::*;
@@ -219,14 +221,14 @@ pub(crate) const FIRST_VERSION: u32 = 1;
 ///
 /// // A claimed payment can no longer be cancelled.
 /// let cancel = Transition::new(claim.to(), 2, &Event::Cancel, now, Actor::client("app"));
-/// assert_eq!(cancel, Err(Decision::TooLate));
+/// assert_eq!(cancel, Err(Refusal::TooLate));
 ///
-/// // A repeated settlement result changes nothing, and another one is a conflict.
+/// // A repeated settlement result changes nothing, and a different result is a conflict.
 /// let settle = |id: &str| Event::Settle(Settlement::Processed(id.parse().unwrap()));
 /// let processed = Transition::new(claim.to(), 2, &settle("TX-1"), now, Actor::transaction_service())?;
 /// let again = |event| Transition::new(processed.to(), 3, &event, now, Actor::transaction_service());
-/// assert_eq!(again(settle("TX-1")), Err(Decision::Already));
-/// assert_eq!(again(settle("TX-2")), Err(Decision::Conflict));
+/// assert_eq!(again(settle("TX-1")), Err(Refusal::Already));
+/// assert_eq!(again(settle("TX-2")), Err(Refusal::Conflict));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,39 +241,39 @@ pub struct Transition {
 }
 
 impl Transition {
-    /// Returns what `event` changes about a payment in `state` at `version`.
+    /// Returns the transition that `event` causes for a payment in `state` at `version`.
     ///
     /// # Errors
-    /// The [`Decision`] against it if the event changes nothing.
-    pub fn new(state: &State, version: u32, event: &Event, at: UtcSecond, by: Actor) -> Result<Self, Decision> {
+    /// A [`Refusal`] if the event does not change the payment.
+    pub fn new(state: &State, version: u32, event: &Event, at: UtcSecond, by: Actor) -> Result<Self, Refusal> {
         Ok(Self { from: state.status(), version, to: decide(state, event)?, at, by })
     }
 
-    /// The status before it.
+    /// The status before the transition.
     #[must_use]
     pub fn from(&self) -> Status {
         self.from
     }
 
-    /// The version before it. The version after it is one more.
+    /// The version before the transition. The version after the transition is one more.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// The state after it.
+    /// The state after the transition.
     #[must_use]
     pub fn to(&self) -> &State {
         &self.to
     }
 
-    /// The time at which it happens.
+    /// The time of the transition.
     #[must_use]
     pub fn at(&self) -> UtcSecond {
         self.at
     }
 
-    /// The actor that makes it.
+    /// The actor that causes the transition.
     #[must_use]
     pub fn by(&self) -> &Actor {
         &self.by
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn every_state_meets_every_event() {
-        use Decision::{Already, Conflict, TooEarly, TooLate};
+        use Refusal::{Already, Conflict, TooEarly, TooLate};
         let failed = |why| Settlement::Failed(Failure::new(None, why));
         let events = [
             Event::Sweep,

@@ -142,7 +142,10 @@ proptest::proptest! {
             visibility_timeout: TimeDelta::seconds(7),
             redrive_policy: Some(policy),
         });
-        let (mut now, mut sent, mut deleted, mut handles) = (0, 0_usize, 0_usize, Vec::new());
+        let mut now = 0;
+        let mut sent = 0_usize;
+        let mut deleted = 0_usize;
+        let mut handles = Vec::new();
         for (what, index, seconds) in steps {
             now += seconds;
             match what {

@@ -6,7 +6,7 @@ use super::*;
 
 /// The request of a payment with this data.
 fn request_of(data: Option<&str>, dispatch_attempt: u32) -> PaymentRequest {
-    PaymentRequest::of(&details(data), dispatch_attempt)
+    PaymentRequest::new(&details(data), dispatch_attempt)
 }
 
 fn details(data: Option<&str>) -> Details {

@@ -82,7 +82,7 @@ impl Store {
         log: &LogHead,
         now: UtcSecond,
     ) -> Result<Committed, StoreError> {
-        let lane = Lane::of_stream_shard(stream_shard);
+        let lane = Lane::for_stream_shard(stream_shard);
         let mut actions = vec![self.move_checkpoint(stream_shard, expected, commit, now)];
         let dates = commit.deltas.iter().filter(|(_, counts)| !counts.is_zero());
         actions.extend(dates.map(|(date, counts)| self.add_to_counter(lane, *date, counts)));
@@ -158,7 +158,9 @@ impl Store {
 fn addition(
     attributes: impl Iterator<Item = (String, AttributeValue)>,
 ) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
-    let (mut terms, mut names, mut values) = (Vec::new(), HashMap::new(), HashMap::new());
+    let mut terms = Vec::new();
+    let mut names = HashMap::new();
+    let mut values = HashMap::new();
     for (place, (name, value)) in attributes.enumerate() {
         terms.push(format!("#{place} :{place}"));
         names.insert(format!("#{place}"), name);

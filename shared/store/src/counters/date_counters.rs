@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn item(counts: &DayCounts) -> Item {
-        let key = counter_key(Lane::of_stream_shard("a"), "2026-12-01".parse().unwrap());
+        let key = counter_key(Lane::for_stream_shard("a"), "2026-12-01".parse().unwrap());
         let moves = (MOVES.to_owned(), AttributeValue::N("99999999".to_owned()));
         key.into_iter().chain(attributes(counts)).chain([moves]).collect()
     }

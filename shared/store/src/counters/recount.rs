@@ -80,7 +80,7 @@ struct HotPage {
 
 impl DueRecount {
     /// Creates the recount of a date's payments of one shard and status.
-    pub fn of(date: BusinessDate, shard: Shard, status: Status) -> Self {
+    pub fn new(date: BusinessDate, shard: Shard, status: Status) -> Self {
         let (from, end) = (DueSort::start_of(status, date), DueSort::end_of(status, date));
         let history_from = from.clone();
         Self { shard, status, from, end, history_from, next: Next::Hot(None), found: Recounted::default() }
@@ -199,4 +199,24 @@ fn money_of(table: &str, entry: &Item) -> Result<Money, StoreError> {
     let unreadable = |why: String| StoreError::unreadable(table, key_of(entry), why);
     let amount = amount.ok_or_else(|| unreadable("amountMinor is missing or not a whole number".to_owned()))?;
     parse_money(amount, text_of(entry, "currency")).map_err(|fault| unreadable(fault.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::item_key;
+
+    #[test]
+    fn all_unreadable_entries_are_counted_and_the_first_ten_are_named() {
+        let shard = Shard::from_stored(3).unwrap();
+        let mut recount = DueRecount::new("2026-11-20".parse().unwrap(), shard, Status::Scheduled);
+        let entry = |number| item_key(format!("ACCT#{number:02}"), "2026-11-20T08:00:00Z#damaged".to_owned());
+        recount.take_hot("payments", (0..12).map(entry).collect(), None);
+        let Recounted { counts, unreadable, examples } = recount.found();
+        assert_eq!((counts, unreadable, examples.len()), (DayCounts::default(), 12, 10));
+        for (number, example) in examples.iter().enumerate() {
+            let key = format!("ACCT#{number:02} / 2026-11-20T08:00:00Z#damaged");
+            assert!(example.to_string().contains(&key), "{example} does not name {key}");
+        }
+    }
 }

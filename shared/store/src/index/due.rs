@@ -59,7 +59,7 @@ type KeyedRow = (PaymentId, Result<DueRow, StoreError>);
 
 impl DuePage {
     /// Creates a page of rows, and of entries whose keys cannot be read.
-    fn of(
+    fn from_rows(
         keyed: impl Iterator<Item = KeyedRow>,
         without_key: impl IntoIterator<Item = StoreError>,
         next: Option<DueSort>,
@@ -139,7 +139,7 @@ impl Store {
     pub async fn due_page(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let read = self.due_stretch(&self.tables.payments, range, limit);
         let (Stretch { rows, end }, unreadable) = self.bounded("Query", read).await?;
-        Ok(DuePage::of(rows.into_iter().map(|(_, row)| row), unreadable, end))
+        Ok(DuePage::from_rows(rows.into_iter().map(|(_, row)| row), unreadable, end))
     }
 
     /// Returns the same page of both tables, with each payment once. A settlement that only history
@@ -158,7 +158,7 @@ impl Store {
         };
         let ((hot, unreadable), (history, more_unreadable), pending) = self.bounded("Query", read).await?;
         let Merged { rows, next } = merge(vec![hot, history, pending], limit.into());
-        Ok(DuePage::of(rows.into_iter(), unreadable.into_iter().chain(more_unreadable), next))
+        Ok(DuePage::from_rows(rows.into_iter(), unreadable.into_iter().chain(more_unreadable), next))
     }
 
     /// Counts the payments in a range of the hot table's `due` index with one read of 1 MB, which

@@ -27,7 +27,7 @@ pub struct ActionName {
 
 impl AuditMonth {
     /// The month of an instant.
-    pub fn of(at: UtcSecond) -> Self {
+    pub fn from_second(at: UtcSecond) -> Self {
         Self(at.to_string().chars().take(7).collect())
     }
 }

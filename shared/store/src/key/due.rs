@@ -23,7 +23,7 @@ pub struct DueSort {
 
 impl DueSort {
     /// The due key of a head.
-    pub fn of(head: &Head) -> Self {
+    pub fn from_head(head: &Head) -> Self {
         let Head { due_date, due_at, payment_id, .. } = *head;
         Self { status: head.state.status(), due_date, due_at, payment_id }
     }

@@ -15,7 +15,7 @@ use crate::key::{
 prop_compose! {
     fn instants()(day in 0_i64..36_000, second in 0_i64..86_400) -> UtcSecond {
         let delta = std::time::Duration::from_secs(u64::try_from(day * 86_400 + second).unwrap());
-        UtcSecond::of(UtcSecond::MIN.as_chrono() + delta).unwrap()
+        UtcSecond::new(UtcSecond::MIN.as_chrono() + delta).unwrap()
     }
 }
 
@@ -121,7 +121,7 @@ proptest! {
 #[test]
 fn lanes_never_change_and_all_are_used() {
     // If a lane changed, it would only spread a shard's counts over two lanes.
-    let lane = |shard: &str| Lane::of_stream_shard(shard).index();
+    let lane = |shard: &str| Lane::for_stream_shard(shard).index();
     assert_eq!(lane("shardId-00000001796000000000-a1b2c3d4"), 1);
     let mut used: Vec<usize> = (0..200).map(|n| lane(&format!("shardId-0000000179600{n:07}-00000000"))).collect();
     used.sort_unstable();

@@ -38,14 +38,14 @@ impl LogHead {
         }
     }
 
-    fn of_source(&self, source: &str) -> Self {
+    fn for_source(&self, source: &str) -> Self {
         Self { source: source.to_owned(), ..self.clone() }
     }
 
     /// The head of the epoch that begins at `now`. The one before had its last segment before `end`.
     #[must_use]
     pub fn next_epoch(&self, end: u64, now: UtcSecond) -> Self {
-        let mut next = self.of_source(RESTORING);
+        let mut next = self.for_source(RESTORING);
         next.ended.insert(self.epoch, end);
         (next.epoch, next.next) = (self.epoch.next(now), 1);
         next
@@ -85,7 +85,7 @@ impl Store {
     /// Makes the log take no more changes, and end before a segment's number: 2 write units.
     /// Returns whether its head was as it was read.
     pub async fn end_epoch(&self, head: &LogHead, end: u64) -> Result<bool, StoreError> {
-        self.change_log_head(head, &LogHead { next: end, ..head.of_source(NO_SOURCE) }).await
+        self.change_log_head(head, &LogHead { next: end, ..head.for_source(NO_SOURCE) }).await
     }
 
     /// Writes the head of a lost log: it takes no changes, and says that some are missing. 2 write
@@ -111,7 +111,7 @@ impl Store {
     /// Makes the log take the changes of a stream: 2 write units. Returns whether its head was as
     /// it was read.
     pub async fn open_epoch(&self, head: &LogHead, source: &str) -> Result<bool, StoreError> {
-        self.change_log_head(head, &head.of_source(source)).await
+        self.change_log_head(head, &head.for_source(source)).await
     }
 
     async fn change_log_head(&self, from: &LogHead, to: &LogHead) -> Result<bool, StoreError> {

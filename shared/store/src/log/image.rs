@@ -26,7 +26,7 @@ pub fn logged(before: Option<&Item>, after: Option<&Item>, now: UtcSecond, place
     // Only an amendment's event has the values before it.
     let before = before.filter(|_| head.amended.is_some() && head.moved.is_empty());
     let before = before.and_then(|before| parse_head(before.clone()).ok()).map(Box::new);
-    Logged::of(version.map(|version| VersionBefore { head: before, ..version }), &head, now, place)
+    Logged::from_change(version.map(|version| VersionBefore { head: before, ..version }), &head, now, place)
 }
 
 fn text<'i>(image: &'i Item, name: &str) -> &'i str {

@@ -48,7 +48,7 @@ pub fn segment_of(epoch: Epoch, place: u64, events: &[String], now: UtcSecond) -
         (AT.to_owned(), AttributeValue::S(now.to_string())),
         (EXPIRES_AT.to_owned(), number(expires.timestamp())),
     ]);
-    item.extend(match frame::of(&text, LEVEL).filter(|frame| frame.len() < text.len()) {
+    item.extend(match frame::compressed(&text, LEVEL).filter(|frame| frame.len() < text.len()) {
         Some(frame) => vec![
             (CODEC.to_owned(), AttributeValue::S(ZSTD.to_owned())),
             (BYTES.to_owned(), number(text.len())),

@@ -1,8 +1,8 @@
-//! Archiving: a past payment's head is copied into history, then removed from the hot table.
+//! Archives a past payment: copies its head into history, and then removes the head from the hot table.
 //!
-//! In this order, a head is never in neither table. The details always are in history. The item is
-//! copied as it was read, so attributes that only a later version knows survive. A settled head is in
-//! history since its settlement, so its copy is only compared.
+//! In this order, at least one table has the head at any time. The payment's details are always in
+//! history. The item is copied as it was read, so attributes of a later release survive. A settled
+//! head is in history since its settlement, so the two items are only compared.
 
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 use payments_model::{Head, HeadKey};
@@ -22,7 +22,7 @@ pub struct StoredHead {
 }
 
 impl StoredHead {
-    /// Encodes a head that was not read, such as a model's. A function copies items as it read
+    /// Encodes a head that was not read from a table, such as a test's. Functions copy items as they read
     /// them: see [`Store::stored_heads`].
     pub fn new(head: Head) -> Result<Self, StoreError> {
         let item = encode_head(&head)?;
@@ -34,7 +34,7 @@ impl StoredHead {
         decode_head(table, item.clone()).map(|head| Self { head, item })
     }
 
-    /// The head, as far as this version knows it.
+    /// The attributes of the head that this release knows.
     pub fn known(&self) -> &Head {
         &self.head
     }
@@ -47,7 +47,7 @@ pub(crate) fn whole_item(stored: &StoredHead) -> Item {
     item
 }
 
-/// The same without the times at which either table may delete it.
+/// The item as it was read, without the times at which a table may delete it.
 pub(crate) fn item_of(stored: &StoredHead) -> Item {
     let mut item = whole_item(stored);
     for time_to_live in [EXPIRES_AT, KEPT_UNTIL] {
@@ -63,7 +63,7 @@ pub enum Archived {
     Done,
     /// History has another head of this payment, which stays.
     Different(Box<Head>),
-    /// Another run writes to the copy in history at the same time.
+    /// Another run has changed the copy in history at the same time.
     Changed,
 }
 
@@ -76,14 +76,14 @@ pub enum Removed {
     Gone,
     /// The head has changed since it was read, and stays.
     Changed,
-    /// The head was removed, but by then it had attributes that the copy in history lacks. This is
-    /// the removed head. Copy it again.
+    /// The removed head had attributes that the copy in history lacks. The caller must copy this head
+    /// again.
     Grown(Box<StoredHead>),
 }
 
 impl Store {
-    /// Returns the heads at up to 100 keys of the hot table with their items, as far as they exist. An
-    /// unreadable item does not hide the others.
+    /// Returns the heads that exist at up to 100 keys of the hot table, with their items. An unreadable item
+    /// does not hide the other heads.
     pub async fn stored_heads(
         &self,
         keys: &[HeadKey],
@@ -105,16 +105,16 @@ impl Store {
         item.map(|item| StoredHead::read(&self.tables.payments, item)).transpose()
     }
 
-    /// Copies a head's item into history, unless another head is there: 1 write unit, 1 in `due`, and
-    /// 1 in `transaction` if it was processed.
+    /// Copies a head's item into history, unless history has a different head of the payment: 1 write unit,
+    /// 1 in `due`, and 1 in `transaction` if the payment was processed.
     ///
-    /// An earlier run may have copied the same head before an attribute changed that this version does
-    /// not know. The hot table's item then replaces that copy, which costs a second write.
+    /// An earlier run may have copied the same head, and then an attribute that this release does not know
+    /// may have changed. The hot table's item then replaces the copy, which costs a second write.
     pub async fn put_archived_head(&self, stored: &StoredHead) -> Result<Archived, StoreError> {
         let history = &self.tables.history;
         let Some(found) = self.put_if_absent(history, item_of(stored)).await? else { return Ok(Archived::Done) };
         let mut copy = item_of(stored);
-        // The end of the item's retention is the item's own, and stays.
+        // History's item has its own end of retention, which stays.
         copy.extend(found.get(KEPT_UNTIL).map(|until| (KEPT_UNTIL.to_owned(), until.clone())));
         if found == copy {
             return Ok(Archived::Done);
@@ -139,12 +139,13 @@ impl Store {
         Ok(if conditional("PutItem", put)?.is_ok() { Archived::Done } else { Archived::Changed })
     }
 
-    /// Removes a head from the hot table, if all its attributes are unchanged and it has been
-    /// reported: 1 write unit, and 1 in `due`.
+    /// Removes a head from the hot table, if all its attributes are unchanged and it waits for no report: 1
+    /// write unit, and 1 in `due`.
     ///
-    /// A condition cannot detect added attributes, so those come back as [`Removed::Grown`]. A
-    /// crash before they are copied loses them. So a later version that adds an attribute to a
-    /// settled head also changes an existing one, and writes history too: heads expire.
+    /// A condition cannot detect added attributes, so a head with added attributes comes back as
+    /// [`Removed::Grown`]. A crash before this head is copied loses these attributes. So a later release
+    /// that adds an attribute to settled heads must also change an existing attribute. It must also write
+    /// to history, because heads in the hot table expire.
     pub async fn remove_head(&self, stored: &StoredHead) -> Result<Removed, StoreError> {
         let (condition, names, values) = equations(&stored.item, " AND ");
         let delete = self

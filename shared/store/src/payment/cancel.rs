@@ -1,14 +1,14 @@
-//! Cancels a scheduled payment: one conditional write, or a few if its head differs from its details.
+//! Cancels a scheduled payment: one conditional write, or up to three if its head differs from its first details.
 
-use payments_model::{Actor, Decision, Details, Event, Head, Status, UtcSecond};
+use payments_model::{Actor, Details, Event, Head, Refusal, Status, UtcSecond};
 
 use crate::error::StoreError;
 use crate::key::due::DueSort;
 use crate::payment::transition::Moved;
 use crate::store::Store;
 
-/// The most tries of a cancel: one by the details, one by the head, and one if another change was
-/// faster.
+/// The most tries of a cancel: one by the first details, one by the head, and one for a head that
+/// another change has changed since.
 const MAX_TRIES: usize = 3;
 
 /// The result of a cancel.
@@ -25,8 +25,8 @@ pub enum Cancelled {
 }
 
 impl Store {
-    /// Cancels the payment of these first details, if it is scheduled: 1 write unit for its head, and 2 for its `due` key. It reads
-    /// nothing if the head is as it was created.
+    /// Cancels the payment of these first details, if the payment is scheduled: 1 write unit for its head, and 2 for its `due`
+    /// key. Nothing is read if the head is as it was created.
     pub async fn cancel_payment(&self, details: &Details, now: UtcSecond, by: &Actor) -> Result<Cancelled, StoreError> {
         // Most heads are as they were created before their first transition. So the details give the expected status,
         // version and due key, without a read.
@@ -35,9 +35,9 @@ impl Store {
         loop {
             let step = match known.transition(&Event::Cancel, now, by.clone()) {
                 Ok(step) => step,
-                Err(Decision::Already) => return Ok(Cancelled::Done(Box::new(known))),
-                Err(Decision::TooLate) => return Ok(Cancelled::TooLate(known.state.status())),
-                Err(decision) => return Ok(Cancelled::Stuck(decision.to_string())),
+                Err(Refusal::Already) => return Ok(Cancelled::Done(Box::new(known))),
+                Err(Refusal::TooLate) => return Ok(Cancelled::TooLate(known.state.status())),
+                Err(refusal) => return Ok(Cancelled::Stuck(refusal.to_string())),
             };
             if tries == MAX_TRIES {
                 return Ok(Cancelled::Stuck(format!(
@@ -48,7 +48,7 @@ impl Store {
                 )));
             }
             tries += 1;
-            known = match self.transition(&key, DueSort::of(&known), &step).await? {
+            known = match self.transition(&key, DueSort::from_head(&known), &step).await? {
                 Moved::Done(head) => return Ok(Cancelled::Done(head)),
                 Moved::Elsewhere(Some(head)) => *head,
                 Moved::Elsewhere(None) => match self.archived_head(&key).await? {

@@ -27,7 +27,7 @@ pub(crate) const ATTRIBUTES: [&str; 4] = [DATA, CODEC, FRAME, DATA_BYTES];
 /// The codec of a compressed text.
 const ZSTD: &str = "zstd";
 
-/// The level of compression. Higher levels save hardly more at 8 KB, and take longer.
+/// The level of compression. For 8 KB, higher levels take longer and save hardly any more bytes.
 const LEVEL: i32 = 3;
 
 /// The attributes of data as it came.
@@ -35,13 +35,13 @@ pub(crate) fn raw(data: &JsonText) -> (String, AttributeValue) {
     (DATA.to_owned(), AttributeValue::S(data.as_str().to_owned()))
 }
 
-/// Compresses an item's data, if the item is smaller with it.
+/// Compresses an item's data, if that makes the item smaller.
 pub fn compress(item: &mut Item) {
     let Some(AttributeValue::S(text)) = item.get(DATA) else { return };
     let bytes = text.len().to_string();
     let beside = CODEC.len() + ZSTD.len() + FRAME.len() + DATA_BYTES.len() + number_bytes(&bytes);
     let Some(most) = (DATA.len() + text.len()).checked_sub(beside + 1) else { return };
-    let Some(frame) = frame::of(text, LEVEL).filter(|frame| frame.len() <= most) else { return };
+    let Some(frame) = frame::compressed(text, LEVEL).filter(|frame| frame.len() <= most) else { return };
     item.remove(DATA);
     item.insert(CODEC.to_owned(), AttributeValue::S(ZSTD.to_owned()));
     item.insert(FRAME.to_owned(), AttributeValue::B(Blob::new(frame)));

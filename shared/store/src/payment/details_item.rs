@@ -1,4 +1,4 @@
-//! Details as items, and back.
+//! Encodes details as items, and decodes them.
 
 use payments_model::{Amendment, CalendarVersion, DateMove, Details, Instruction, Reference, Shard, UtcSecond};
 use serde::{Deserialize, Serialize};
@@ -23,17 +23,17 @@ struct DetailsItem {
     date_rule: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reference: Option<String>,
-    /// Of amended details: the instant of the head's slot. The first details have it as `dueAt`.
+    /// The instant of the head's slot, in an amendment's details. In first details, `dueAt` is that instant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     slot_at: Option<String>,
-    /// Of amended details: the amendment before, unless the first details were in force.
+    /// The amendment in force before, in an amendment's details; absent if the first details were in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous: Option<String>,
     due_at: String,
     due_date: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     move_reason: Option<String>,
-    /// Of details that moved: the calendar that decided, and the version of its data.
+    /// The calendar that moved the payment, and the version of the calendar's data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calendar_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,9 +74,9 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
     Ok(item)
 }
 
-/// The bytes that a client chose, which alone decide whether a payment is too large: the attributes
-/// stored beside them may grow, and must not change what a client may send. Amount and currency
-/// have almost fixed sizes, so they count as ours.
+/// The number of bytes that the client chose. Only these bytes decide whether a payment is too large:
+/// the bank's own attributes may grow, and must not reduce what a client may send. The amount and the
+/// currency have almost fixed sizes, so they count among the bank's attributes.
 pub(crate) fn client_bytes(instruction: &Instruction) -> usize {
     let Instruction { account, payee, money: _, scheduled_for, date_rule, reference, data } = instruction;
     account.as_str().len()

@@ -1,11 +1,11 @@
-//! Heads as items, and back, with checks that reject a damaged item.
+//! Encodes heads as items and decodes them, with checks that reject a damaged item.
 //!
 //! The head of an amended payment has up to three more attributes:
 //!
 //! | attribute | says |
 //! |---|---|
 //! | `details` | the amendment in force: `<version>#<amendmentId>` |
-//! | `amended` | time, actor and changed fields of the last amendment; a settlement removes it |
+//! | `amended` | time, actor and changed fields of the last amendment; a settlement removes the attribute |
 //! | `moved` | the due time, if it is not the slot's: the key of the index `moved` |
 //!
 //! The payment's version is the length of its trail and its amendments together.
@@ -26,8 +26,8 @@ use crate::key;
 use crate::key::due::DueSort;
 use crate::key::unreported::UnreportedSort;
 
-/// The attributes of a payment's head. To stay within 1 KB, it does not repeat the content of its
-/// keys, except `status`, which stream filters and conditions use.
+/// The attributes of a payment's head. To stay within 1 KB, a head does not repeat the content of its
+/// keys. Only `status` is repeated, because stream filters and conditions use it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HeadItem {
@@ -102,7 +102,7 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
         pk: key::account_partition(&head.account),
         sk: key::head_sort(head.slot()),
         shard: head.shard.get(),
-        due: DueSort::of(head).to_string(),
+        due: DueSort::from_head(head).to_string(),
         moved: key::moved_sort(head),
         unreported: unreported.map(|key| key.to_string()),
         status: head.state.status().to_string(),
@@ -171,7 +171,7 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
         dispatch_attempt: item.dispatch_attempt,
         unreported: item.unreported.is_some(),
     };
-    // The reader checks all rules that the writer keeps.
+    // Every rule that the encoding keeps is checked.
     let last = trail.last().map(|entry| entry.status);
     let settled_at = item.settled_at.map(|at| at.parse::<UtcSecond>()).transpose()?;
     let unreported = item.unreported.map(|key| key.parse::<UnreportedSort>()).transpose()?;

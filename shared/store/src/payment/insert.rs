@@ -1,4 +1,4 @@
-//! Creates or amends a payment: two writes, each of which changes nothing when it is repeated.
+//! Creates or amends a payment: two writes, and a repetition of either changes nothing.
 
 use std::collections::HashMap;
 
@@ -59,11 +59,11 @@ pub fn details_excess(details: &Details) -> Option<usize> {
 }
 
 impl Store {
-    /// Writes details to the long-term table, unless they exist: 1 write unit per KB of the item,
-    /// which is never larger than with its data as it came. The details are the idempotency record
-    /// of a create or an amendment.
+    /// Writes details to the long-term table, unless they exist: 1 write unit per KB of the item. Data is
+    /// compressed if that makes the item smaller. The details are the idempotency record of a create or an
+    /// amendment.
     ///
-    /// The limit applies to data as it came, so no answer depends on compression.
+    /// The size limit applies to the uncompressed data, so no answer depends on the compression.
     pub async fn put_details(&self, details: &Details) -> Result<PutDetails, StoreError> {
         if let Some(excess) = details_excess(details) {
             return Ok(PutDetails::TooLarge(excess));
@@ -86,15 +86,15 @@ impl Store {
         }
     }
 
-    /// Changes a scheduled payment's head from `head` to `amended`, unless it has changed: 1 write
-    /// unit, 1 in `due`, and with another due time 2 in `due` and up to 2 in `moved`.
+    /// Changes a scheduled payment's head from `head` to `amended`, unless the stored head is no longer
+    /// `head`: 1 write unit and 1 in `due`; with another due time, 2 in `due` and up to 2 in `moved`.
     pub async fn amend(&self, head: &Head, amended: &Head) -> Result<Moved, StoreError> {
         let mut item = encode_head(amended)?;
         let (mut sets, mut removes) = (Vec::new(), Vec::new());
         let mut values = HashMap::from([
             (":from".to_owned(), AttributeValue::S(Status::Scheduled.to_string())),
             (":fromVersion".to_owned(), AttributeValue::N(head.version.to_string())),
-            (":fromDue".to_owned(), AttributeValue::S(DueSort::of(head).to_string())),
+            (":fromDue".to_owned(), AttributeValue::S(DueSort::from_head(head).to_string())),
         ]);
         for name in AMENDED {
             match item.remove(name) {

@@ -1,4 +1,4 @@
-//! Payments by their keys, strongly consistent except for items that never change.
+//! Reads payments by their keys: strongly consistent, except for items that never change.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,14 +27,14 @@ impl Store {
         item.map(|item| decode_details(&self.tables.history, item)).transpose()
     }
 
-    /// Returns the details that a head names: 1 read unit per 4 KB if they are not its payment's `first` ones.
+    /// Returns the details that a head names: 1 read unit per 4 KB, or no read if these are the payment's `first` details.
     pub async fn details_in_force(&self, head: &Head, first: Details) -> Result<Details, StoreError> {
         if head.amendment.is_none() { Ok(first) } else { self.existing_details(head.details_key()).await }
     }
 
-    /// Returns all details that were in force, the latest first, without the payment's first ones:
-    /// 1 read unit per 4 KB each, one after the other, because each names the one before. `None` if
-    /// `has_time` returned false before one of them.
+    /// Returns all details that were in force, the latest first, without the payment's first details: 1
+    /// read unit per 4 KB of each. They are read one after the other, because only an amendment's details
+    /// name the details before them. `None` if `has_time` returned false before a read.
     pub async fn details_chain(
         &self,
         head: &Head,
@@ -47,7 +47,7 @@ impl Store {
             }
             let details = self.existing_details(DetailsKey { amendment: Some(name), ..head.details_key() }).await?;
             next = details.amendment.and_then(|amendment| amendment.previous);
-            // Each was in force before the next, so this ends.
+            // Versions must fall along the chain, so the loop ends even if the items are damaged.
             if next.is_some_and(|previous| previous.version >= name.version) {
                 let key = key_of(&details_key(details.details_key()));
                 return Err(StoreError::unreadable(&self.tables.history, key, "it follows a later amendment"));
@@ -57,7 +57,8 @@ impl Store {
         Ok(Some(chain))
     }
 
-    /// Whether the long-term table has details of an amendment of the payment, in force or not: 1 read unit per 4 KB of the first ones.
+    /// Whether the long-term table has details of an amendment of the payment, in force or not: 1 read unit per 4 KB of the
+    /// details that are found first.
     pub async fn has_amendments(&self, payment_id: PaymentId) -> Result<bool, StoreError> {
         let query = self
             .client
@@ -85,8 +86,8 @@ impl Store {
 
     /// Returns a payment's head: 1 read unit per table.
     ///
-    /// The hot table is read before history: a head is in history before it leaves the hot table, and
-    /// while it is in both, the hot table's is shown.
+    /// The hot table is read before history, because a head is in history before it leaves the hot table.
+    /// If both tables have a head, the hot table's head is returned.
     pub async fn head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
         let read = async {
             match self.get(&self.tables.payments, head_key(key)).await? {
@@ -103,8 +104,8 @@ impl Store {
         item.map(|item| decode_head(&self.tables.history, item)).transpose()
     }
 
-    /// Returns the data of up to 100 details, in the order of `wanted`. Data that cannot be read, or details that are missing, do not
-    /// hide the others.
+    /// Returns the data of up to 100 details, in the order of `wanted`. Unreadable data and missing details do not hide the
+    /// other data.
     pub async fn data_of(
         &self,
         wanted: &[DetailsKey],
@@ -122,8 +123,9 @@ impl Store {
         Ok(wanted.iter().map(data).collect())
     }
 
-    /// Returns up to 100 details, as far as they exist: half a read unit per 4 KB, because they never
-    /// change. They may be missing for a moment after they were written. An unreadable item does not hide the others.
+    /// Returns the details that exist at up to 100 keys: half a read unit per 4 KB, because details never change and an
+    /// eventually consistent read is enough. New details may be missing for a moment. An unreadable item does not hide the
+    /// other details.
     pub async fn details_of(
         &self,
         wanted: &[DetailsKey],
@@ -133,7 +135,7 @@ impl Store {
         Ok(items.into_iter().map(|(key, item)| (key, decode_details(history, item))).collect())
     }
 
-    /// Returns the items of up to 100 details, as far as they exist.
+    /// Returns the items that exist at up to 100 keys of details.
     pub(crate) async fn details_items(
         &self,
         wanted: &[DetailsKey],
@@ -146,14 +148,14 @@ impl Store {
         items.into_iter().map(|item| Ok((key_of_details(history, &item)?, item))).collect()
     }
 
-    /// Returns the heads at up to 100 keys of the hot table, as far as they exist. An unreadable item
-    /// does not hide the others.
+    /// Returns the heads that exist at up to 100 keys of the hot table. An unreadable item does not hide the
+    /// other heads.
     pub async fn hot_heads(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Result<Head, StoreError>)>, StoreError> {
         let table = &self.tables.payments;
         Ok(self.items_at(table, keys).await?.into_iter().map(|(key, item)| (key, decode_head(table, item))).collect())
     }
 
-    /// Returns the items of heads at up to 100 keys of a table, as far as they exist.
+    /// Returns the items that exist at up to 100 keys of heads in a table.
     pub(crate) async fn items_at(&self, table: &str, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Item)>, StoreError> {
         // DynamoDB rejects a batch read with a repeated key.
         let distinct: BTreeSet<&HeadKey> = keys.iter().collect();

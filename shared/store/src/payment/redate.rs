@@ -1,7 +1,7 @@
 //! The details of the bank's own amendments: the details in force, with another due time.
 //!
-//! The client's part is copied as it is stored, so attributes that only a later version knows
-//! survive, and limits on new details do not apply to it.
+//! The client's attributes are copied as they are stored. So attributes of a later release survive, and
+//! the limits on new details do not apply to the copies.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::payment::details_item::{decode_details, encode_details};
 use crate::schema::KEPT_UNTIL;
 use crate::store::Store;
 
-/// The attributes that are the amendment's own. All others are the client's.
+/// The attributes that are the amendment's own. All other attributes are the client's.
 const OWN: [&str; 11] = [
     "pk",
     "sk",
@@ -36,15 +36,15 @@ pub struct StoredDetails {
 }
 
 impl StoredDetails {
-    /// The details, as far as this version knows them.
+    /// The attributes of the details that this release knows.
     pub fn known(&self) -> &Details {
         &self.details
     }
 }
 
 impl Store {
-    /// Returns up to 100 details with their items, as far as they exist, strongly consistent: 1 read unit per 4 KB. An unreadable item
-    /// does not hide the others.
+    /// Returns the details that exist at up to 100 keys, with their items, strongly consistent: 1 read unit per 4 KB. An
+    /// unreadable item does not hide the other details.
     pub async fn stored_details(
         &self,
         wanted: &[DetailsKey],
@@ -56,7 +56,7 @@ impl Store {
     }
 
     /// Writes the details of the bank's own amendment, with all other attributes of the details in
-    /// force, unless they exist: 1 write unit per KB. Returns the existing ones.
+    /// force, unless they exist: 1 write unit per KB. Returns existing details.
     pub async fn put_redated_details(
         &self,
         in_force: &StoredDetails,

@@ -1,9 +1,9 @@
-//! Settles a payment: the settled head is put into history, and then the head in the hot table is settled, too.
+//! Settles a payment: puts the settled head into history, and then settles the head in the hot table.
 //!
-//! The put decides the outcome of a payment, because history gets its head only once. After a crash
-//! between the two writes, history has the outcome, and readers still see the payment pending. The
-//! next function that finds it completes the head in the hot table from history's, and never from a
-//! result or a clock.
+//! The put decides the settlement, because history gets a head of the payment only once. After a
+//! crash between the two writes, history has the settled head, and readers still see the payment
+//! pending. The next function that finds both heads completes the settlement: it copies status, time
+//! and transaction id from history's head, and ignores any other result.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::payment::head_item::{encode_trail_entry, head_key};
 use crate::payment::transition::Moved;
 use crate::store::Store;
 
-/// The attributes that the head in the hot table takes over from history's.
+/// The attributes that the hot table's head takes over from history's head.
 const DECIDED: [&str; 9] = [
     "status",
     "version",
@@ -32,23 +32,25 @@ const DECIDED: [&str; 9] = [
     "failureReason",
 ];
 
-/// The attribute that a settled head no longer has, for lack of room.
+/// The attribute that a settlement removes from a head. A head has at most 1 KB, and the settlement's
+/// own attributes need the room.
 const LAST_AMENDMENT: &str = "amended";
 
-/// The settlement that history has.
+/// The head that history has after [`Store::decide_settlement`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
-    /// The given one, since now.
-    Now(StoredHead),
-    /// An earlier one: the same, another, or another outcome of the payment.
-    Before(StoredHead),
+    /// The settled head that this call put.
+    Put(StoredHead),
+    /// A head that history had before: settled in the same way or differently, or cancelled.
+    Existing(StoredHead),
 }
 
 impl Store {
     /// Puts a pending payment's settled head into history, unless history has a head of the payment: 1 write unit, 1 in
-    /// `due`, and 1 in `transaction` if it was processed. If history has one, the failed condition costs 1 write unit.
+    /// `due`, and 1 in `transaction` if the payment was processed. A failed condition also costs 1 write unit.
     ///
-    /// The item is the pending head as it was read, so attributes that only a later version knows survive.
+    /// The new item is the pending head's item with the changes of the settlement. So attributes of a later release,
+    /// which this one does not know, survive.
     pub async fn decide_settlement(&self, pending: &StoredHead, step: &Transition) -> Result<Decided, StoreError> {
         let history = &self.tables.history;
         let settled = if step.to().status().is_settled() {
@@ -60,14 +62,15 @@ impl Store {
             StoreError::unreadable(&self.tables.payments, key_of(&head_key(&pending.known().key())), fault)
         })?;
         Ok(match self.put_if_absent(history, item_of(&settled)).await? {
-            None => Decided::Now(settled),
+            None => Decided::Put(settled),
             // Test: a_result_that_comes_again_completes_it_as_it_was_decided
-            Some(found) => Decided::Before(StoredHead::read(history, found)?),
+            Some(found) => Decided::Existing(StoredHead::read(history, found)?),
         })
     }
 
-    /// Settles the head in the hot table as history's, if it is pending: 1 write unit, 2 in `due`,
-    /// and 1 in `unreported`. Returns the head in the hot table if it is not pending.
+    /// Gives the hot table's head the settlement of history's head, if the hot table's head is pending:
+    /// 1 write unit, 2 in `due`, and 1 in `unreported`. Returns the hot table's head if it is not
+    /// pending.
     pub async fn follow_settlement(&self, settled: &StoredHead) -> Result<Moved, StoreError> {
         let head = settled.known();
         let key = head.key();
@@ -78,7 +81,8 @@ impl Store {
         self.move_head(&key, expression, values, &[]).await
     }
 
-    /// Returns the heads at up to 100 keys that history has: 1 read unit each, whether they exist or not.
+    /// Returns the heads that history has at up to 100 keys: 1 read unit for each key, found or not. If such a
+    /// payment is still pending in the hot table, a crash came between the two writes of its settlement.
     pub async fn settled_heads(
         &self,
         keys: &[HeadKey],
@@ -95,7 +99,7 @@ pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item,
     let status = step.to().status();
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let number = |number: u32| AttributeValue::N(number.to_string());
-    let due = DueSort::of(head).in_status(status);
+    let due = DueSort::from_head(head).in_status(status);
     let mut item = item_of(stored);
     let Some(AttributeValue::L(trail)) = item.get_mut("trail") else { return Err("the trail is missing".into()) };
     trail.push(encode_trail_entry(status, step.at(), step.by()));
@@ -118,12 +122,12 @@ pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item,
     Ok(item)
 }
 
-/// The update that turns a pending head into history's, and its values. `None` if history's is not
-/// settled.
+/// The update that gives a pending head the settlement of history's head, and the update's values.
+/// `None` if history's head is not settled.
 fn following(settled: &StoredHead) -> Option<(String, HashMap<String, AttributeValue>)> {
     let head = settled.known();
     let unreported = UnreportedSort { settled_at: head.settled_at()?, payment_id: head.payment_id };
-    let from_due = DueSort::of(head).in_status(Status::Pending);
+    let from_due = DueSort::from_head(head).in_status(Status::Pending);
     let text = |text: String| AttributeValue::S(text);
     let mut values = HashMap::from([
         (":from".to_owned(), text(Status::Pending.to_string())),

@@ -16,17 +16,17 @@ use crate::store::Store;
 /// The result of a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moved {
-    /// The payment made the transition. The value is its head now.
+    /// The payment made the transition. The value is the head after it.
     Done(Box<Head>),
-    /// The payment is not in the state where the transition begins. The value is its head, if the
-    /// hot table has one.
+    /// The payment is not in the state in which the transition begins. The value is the payment's head, if
+    /// the hot table has one.
     Elsewhere(Option<Box<Head>>),
 }
 
 impl Store {
-    /// Writes a claim or a cancel to the hot table, if the payment has the transition's status and
-    /// version, and is `due` then: 1 write unit for the head, and 2 for its `due` key. A settlement has
-    /// [`Store::decide_settlement`].
+    /// Writes a claim or a cancel to the hot table, if the head has the transition's first status and
+    /// version, and the due time of `due`: 1 write unit for the head, and 2 for its `due` key. Settlements
+    /// are written by [`Store::decide_settlement`].
     pub async fn transition(&self, key: &HeadKey, due: DueSort, transition: &Transition) -> Result<Moved, StoreError> {
         let Some((expression, values)) = update_of(due, transition) else {
             let source = "a settlement is written to the long-term table first".into();
@@ -35,8 +35,8 @@ impl Store {
         self.move_head(key, expression, values, &[]).await
     }
 
-    /// Updates a head that has the status `:from`, the version `:fromVersion` and the due key `:fromDue`. The expression can name the
-    /// attributes `named` with a `#`, because DynamoDB reserves some words.
+    /// Updates a head that has the status `:from`, the version `:fromVersion` and the due key `:fromDue`. DynamoDB reserves
+    /// some words, so the expression can write the attributes `named` with a `#`.
     pub(crate) async fn move_head(
         &self,
         key: &HeadKey,
@@ -59,7 +59,7 @@ impl Store {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await;
-        // The expression is the same for every payment: if it is invalid for one, the item is damaged.
+        // The expression is the same for every payment. So if DynamoDB calls it invalid, the item is damaged.
         if let Err(error) = &update
             && error.code() == Some("ValidationException")
         {
@@ -73,9 +73,9 @@ impl Store {
         }
     }
 
-    /// Raises the dispatch attempt of a payment that is pending at `attempt` to `next`, which sends
-    /// its request again: 1 write unit, and no transition. Returns whether the payment was pending
-    /// at `attempt`.
+    /// Raises the dispatch attempt of a payment that is pending at `attempt` to `next`: 1 write unit, and no
+    /// transition. The new attempt makes `dispatch` send the request again. Returns whether the payment
+    /// was pending at `attempt`.
     pub async fn redrive(&self, key: &HeadKey, attempt: u32, next: u32) -> Result<bool, StoreError> {
         let update = self
             .client
@@ -94,7 +94,7 @@ impl Store {
     }
 }
 
-/// The update expression of a claim or a cancel, and its values. `None` for another transition.
+/// The update expression of a claim or a cancel, and its values. `None` for a settlement.
 fn update_of(due: DueSort, transition: &Transition) -> Option<(String, HashMap<String, AttributeValue>)> {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let number = |number: u32| AttributeValue::N(number.to_string());

@@ -192,7 +192,7 @@ impl Store {
         instant: DateTime<Utc>,
         EndpointsCreated(created): EndpointsCreated,
     ) -> Result<CreateEndpoint, StoreError> {
-        let now = UtcSecond::of(instant).unwrap_or(UtcSecond::MAX);
+        let now = UtcSecond::new(instant).unwrap_or(UtcSecond::MAX);
         let off = if disabled { ", disabledAt = :now" } else { "" };
         let endpoint = Update::builder()
             .table_name(&self.tables.history)

@@ -138,7 +138,7 @@ impl Bank {
 
     /// A bank without a day.
     pub(super) async fn in_world(world: World) -> Result<Self> {
-        Ok(Self { log: Log::of(world).await?, ids: Mutex::default(), at_t: Copies::default() })
+        Ok(Self { log: Log::new(world).await?, ids: Mutex::default(), at_t: Copies::default() })
     }
 
     pub(super) fn id(&self, name: &str) -> String {

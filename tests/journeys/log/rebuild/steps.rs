@@ -162,7 +162,7 @@ impl Bank {
         self.environment.client().update_table().table_name(table).stream_specification(stream).send().await?;
         // The engine shows what happened before in the new stream, too.
         let mut counting = self.counting.lock().await;
-        *counting = Counting::of(self).await?;
+        *counting = Counting::start(self).await?;
         counting.skip().await?;
         self.finish_tables(instant).await.map(drop)
     }

@@ -93,7 +93,7 @@ impl Marked {
         let is_in = |item: &Item, (pk, sk): (&str, &str)| item["pk"] == text(pk) && item["sk"] == text(sk);
         let has = |key: (&str, &str)| bank.at_t.hot.iter().any(|item| is_in(item, key) && lacks(item, 0).is_none());
         let is_lost = |(table, pk, sk): &Place| {
-            let is_there = match ItemKind::of_key(pk, sk) {
+            let is_there = match ItemKind::from_key(pk, sk) {
                 Some(ItemKind::Head) => !sk.ends_with(head),
                 // A restore deletes the findings and checkpoints of a stream and of counters that
                 // no longer exist.
@@ -108,9 +108,11 @@ impl Marked {
     /// Every item that was marked has the attributes, where it still is and where it was copied to. Returns the kinds of those that changed
     /// since.
     async fn check(&self, bank: &Bank) -> Result<BTreeSet<ItemKind>> {
-        let (tables, all, mut changed) = (&bank.environment.tables, Self::all(bank).await?, BTreeSet::new());
+        let tables = &bank.environment.tables;
+        let all = Self::all(bank).await?;
+        let mut changed = BTreeSet::new();
         for ((table, pk, sk), marked) in &self.0 {
-            let kind = ItemKind::of_key(pk, sk).with_context(|| format!("{pk} / {sk} is of no kind"))?;
+            let kind = ItemKind::from_key(pk, sk).with_context(|| format!("{pk} / {sk} is of no kind"))?;
             let is_hot_head = *table == tables.payments && kind == ItemKind::Head;
             let copy = is_hot_head.then(|| all.get(&(tables.history.clone(), pk.clone(), sk.clone()))).flatten();
             let here = all.get(&(table.clone(), pk.clone(), sk.clone()));

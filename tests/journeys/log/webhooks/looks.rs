@@ -93,7 +93,9 @@ async fn a_look_that_ends_after_the_deadline_is_dropped() -> Result<()> {
 #[tokio::test(start_paused = true)]
 async fn what_is_read_when_the_deadline_comes_is_not_sent() -> Result<()> {
     let (log, came) = beside_a_slow_one().await?;
-    let (origin, table, is_slow) = (Instant::now(), log.environment.tables.log.clone(), AtomicBool::new(false));
+    let origin = Instant::now();
+    let table = log.environment.tables.log.clone();
+    let is_slow = AtomicBool::new(false);
     // From the moment on at which the endpoint's lease is taken for the fifth event.
     let publisher = InTime::over(&log, move |call| {
         let takes = call.operation == "UpdateItem" && origin.elapsed() > Duration::from_secs(20);
@@ -135,7 +137,9 @@ async fn an_endpoint_that_another_run_serves_is_judged_by_the_last_look() -> Res
     log.endpoint("slow", OTHER_PORT).await?;
     log.segment(1).await?;
     answer_after(&log, OTHER_PORT, &[12_000]);
-    let (store, now, end) = (log.store().await, log.now(), log.end().await?);
+    let store = log.store().await;
+    let now = log.now();
+    let end = log.end().await?;
     let until = now.saturating_add(publish::LEASE);
     let taken = store.take_webhook(&id()?, now, until).await?.context("it is not free")?;
     let another = async {

@@ -44,7 +44,7 @@ async fn half_of_the_settlements_are_at_the_receiver_within_five_seconds() -> Re
     create_endpoint(&dependencies.store, clock.now(), "erp", &settled, LogPosition::BEGINNING).await?;
     let mut triggers = Triggers::new(&stack, functions.clone(), TRANSACTION_SERVICE).await?;
     triggers = triggers.with_period("sweep", TimeDelta::minutes(1));
-    let api = Api::of_functions(functions, clock.clone())?;
+    let api = Api::for_functions(functions, clock.clone())?;
     let body = json!({ "payeeAccountId": "b", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
     let (mut delays, mut seen) = (Vec::new(), 0);
     for tick in 0..4 * 60 * 1_000 / TICK {

@@ -176,14 +176,14 @@ pub(crate) struct Log<'s> {
 }
 
 impl<'s> Log<'s> {
-    pub(crate) fn of(load: Load, segments: &'s mut Segments, seed: u64) -> Self {
+    pub(crate) fn new(load: Load, segments: &'s mut Segments, seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
         // Stream shards differ: the busiest has up to half as much again as the idlest.
         let parts: Vec<u64> = (0..load.shards).map(|_| random.u64(80..=120)).collect();
         let all: u64 = parts.iter().sum();
         let shard = |part: &u64| {
             let id = format!("shardId-{:020}-{:08x}", 1_795_136_400_000 + random.u64(0..1_000_000), random.u32(..));
-            let (rate, lane) = (load.changes_per_second * 1_000 * part / all, Lane::of_stream_shard(&id));
+            let (rate, lane) = (load.changes_per_second * 1_000 * part / all, Lane::for_stream_shard(&id));
             Shard { rate, lane, taken: 0, batch: VecDeque::new(), head: 0, tries: 0, log_tries: 0 }
         };
         let shards = parts.iter().map(shard).collect();

@@ -77,7 +77,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    pub(crate) fn of(kind: Kind) -> Result<Self> {
+    pub(crate) fn new(kind: Kind) -> Result<Self> {
         let settings = stream_settings("stream-aggregator", None)?;
         let (batch, mut random) = (settings.batch_size, Rng::with_seed(1));
         let window = u64::try_from(settings.maximum_batching_window.num_microseconds().context("a long window")?)?;
@@ -126,7 +126,8 @@ fn change(kind: Kind, n: usize, batch: usize, random: &mut Rng) -> Result<Change
     let [before, after] = [heads.len().checked_sub(2).map(|place| &heads[place]), heads.last()];
     let counted = |head: &Head| Counted { due_date: head.due_date, status: head.state.status(), money: head.money };
     let version = before.map(|head| VersionBefore { version: head.version, status: head.state.status(), head: None });
-    let logged = after.map_or(Logged::Nothing, |head| Logged::of(version, head, details.created_at, "a place"));
+    let logged =
+        after.map_or(Logged::Nothing, |head| Logged::from_change(version, head, details.created_at, "a place"));
     let effect = Effect::Moved { before: before.map(counted), after: after.map(counted) };
     Ok(Change { sequence_number: u64::try_from(n)?.into(), created_at: None, effect, logged })
 }

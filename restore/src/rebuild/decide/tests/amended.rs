@@ -1,4 +1,4 @@
-//! Payments that were amended: by the details of their amendments, and without them.
+//! Payments that were amended: with the details of their amendments, and without them.
 
 use payments_model::{AmendmentId, AmendmentName};
 
@@ -39,7 +39,7 @@ fn after(head: &StoredHead, events: &[Event]) -> StoredHead {
     })
 }
 
-/// What the log says of a payment whose heads these were.
+/// The log's events of a payment that had these heads.
 fn logged(heads: &[&StoredHead]) -> Known {
     let mut payments = Payments::default();
     for stored in heads {
@@ -111,7 +111,8 @@ fn amendments_that_a_head_lacks_are_made_again() {
     }
 }
 
-/// The old content may not be paid: an amendment was in force. So the head names what is lost, and `dispatch` refuses it.
+/// The old content may not be paid: an amendment was in force. So the head names the lost details, and `dispatch`
+/// rejects the head.
 #[test]
 fn an_amendment_whose_details_are_lost_leaves_nothing_that_is_paid() {
     let scheduled = head(&[]);
@@ -119,7 +120,7 @@ fn an_amendment_whose_details_are_lost_leaves_nothing_that_is_paid() {
     let (once, _) = amended(&["one"]);
     let (claimed, cancelled) = (after(&twice, &[Event::Sweep]), after(&twice, &[Event::Cancel]));
     let processed = after(&twice, &processed("TX-1"));
-    // What came after the amendments, and what the operator is told to do.
+    // The changes after the amendments, and the advice to the operator.
     for (later, advice) in [
         (vec![], "SCHEDULED at version 3: let its client cancel it"),
         (vec![&claimed], "PENDING at version 4: ask the transaction service"),
@@ -139,14 +140,15 @@ fn an_amendment_whose_details_are_lost_leaves_nothing_that_is_paid() {
             assert_eq!((put.state, put.amendment), (want.state.clone(), want.amendment));
         }
     }
-    // It is said each time, until its client has another payment.
+    // The finding comes each time, until the client has another payment.
     for end in [&twice, &claimed, &cancelled] {
         let decision = decision(&logged(&[&scheduled, &once, &twice, end]), Some(end), None, &all[..1]);
         assert_eq!((kinds(&decision), decision.writes), (vec![Finding::DetailsLost], Vec::new()));
     }
 }
 
-/// The head says what the log says, and its details say something else: so `dispatch` refuses it, and the old content is not paid either.
+/// The head has the content of the log, and its details have another: so `dispatch` rejects the head, and the old
+/// content is not paid either.
 #[test]
 fn an_amendment_whose_details_are_not_the_logs_is_as_the_log_says_and_not_paid() {
     let scheduled = head(&[]);
@@ -169,7 +171,7 @@ fn an_amendment_whose_details_are_not_the_logs_is_as_the_log_says_and_not_paid()
     }
 }
 
-/// What was in force before the last amendment is not sent any more, so nobody needs its details.
+/// The content before the last amendment is not sent any more, so nobody needs its details.
 #[test]
 fn an_earlier_amendment_whose_details_are_lost_is_not_missed() {
     let scheduled = head(&[]);
@@ -180,7 +182,8 @@ fn an_earlier_amendment_whose_details_are_lost_is_not_missed() {
     }
 }
 
-/// Somebody changed the due time of the head of an amended payment by hand. It is claimed at another time, by the log.
+/// Somebody changed the due time of the head of an amended payment by hand. By the log, the payment is claimed at
+/// another time.
 #[test]
 fn a_due_time_that_is_not_the_logs_is_listed_and_not_touched() {
     let scheduled = head(&[]);
@@ -209,7 +212,7 @@ fn the_end_in_the_long_term_table_counts_for_a_head_from_before_the_amendment() 
         let decision = decision(&known, Some(&scheduled), Some(&end), &all);
         assert_eq!((kinds(&decision), put(&decision).state), (Vec::new(), end.known().state.clone()));
     }
-    // One that was claimed has the content that was sent.
+    // A claimed head has the content that was sent.
     let claimed = head(&[Event::Sweep]);
     let decision = decision(&logged(&[&scheduled]), Some(&claimed), Some(&end), &all);
     assert_eq!(kinds(&decision), [Finding::Differs]);

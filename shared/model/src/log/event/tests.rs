@@ -34,7 +34,7 @@ fn before(head: &Head) -> Option<VersionBefore> {
 }
 
 fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
-    Logged::of(before, after, now(), PLACE).json(Epoch::FIRST).unwrap().unwrap()
+    Logged::from_change(before, after, now(), PLACE).json(Epoch::FIRST).unwrap().unwrap()
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn an_amendment_says_what_the_changed_fields_of_the_head_were() {
 fn a_change_without_a_new_version_is_no_event() {
     let pending = moved(&scheduled(), &Event::Sweep, Actor::sweep());
     let redriven = Head { dispatch_attempt: Some(2), ..pending.clone() };
-    assert_eq!(Logged::of(before(&pending), &redriven, now(), PLACE), Logged::Nothing);
+    assert_eq!(Logged::from_change(before(&pending), &redriven, now(), PLACE), Logged::Nothing);
 }
 
 #[test]
@@ -142,7 +142,8 @@ fn a_version_that_does_not_follow_is_irregular() {
         (before(&pending), &scheduled),
         (before(&scheduled), &same_version),
     ] {
-        let json = Logged::of(before, after, now(), PLACE).json(Epoch::FIRST.next(UtcSecond::MIN)).unwrap().unwrap();
+        let json =
+            Logged::from_change(before, after, now(), PLACE).json(Epoch::FIRST.next(UtcSecond::MIN)).unwrap().unwrap();
         assert!(json.starts_with(r#"{"id":"2-irregular-shardId-1/42","type":"payment.irregular""#), "{json}");
         assert!(
             json.contains(r#","v":1,"#) && json.contains(r#","reason":"its "#) && !json.contains("place"),

@@ -1,0 +1,189 @@
+//! A guide as the console serves it: its Markdown as HTML, cut at its headings, with links that stay in the console.
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
+
+/// The guide whose headings of this level are the names of alarms.
+const ALARMS: (&str, usize) = ("alarms", 3);
+
+/// The beginning of a line for simulated operators.
+const ACTIONS: &str = "*Actions: ";
+
+/// A document.
+pub(crate) struct Guide {
+    /// The name of its file and of its view.
+    pub(crate) name: String,
+    text: String,
+    /// All headings, in order. The first has the title.
+    pub(crate) headings: Vec<Heading>,
+}
+
+/// A heading.
+pub(crate) struct Heading {
+    pub(crate) anchor: String,
+    /// 1 for the title.
+    pub(crate) level: usize,
+    /// The words, without markup.
+    pub(crate) title: String,
+}
+
+impl Guide {
+    /// Finds the headings of a document.
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        let text: Vec<&str> = text.lines().filter(|line| !line.starts_with(ACTIONS)).collect();
+        let text = text.join("\n");
+        let (mut headings, mut is_heading) = (Vec::<Heading>::new(), false);
+        for event in parse(&text) {
+            match event {
+                Event::Start(Tag::Heading { level, .. }) => {
+                    is_heading = true;
+                    headings.push(Heading { anchor: String::new(), level: level as usize, title: String::new() });
+                }
+                Event::End(TagEnd::Heading(_)) => is_heading = false,
+                Event::Text(words) | Event::Code(words) if is_heading => {
+                    if let Some(heading) = headings.last_mut() {
+                        heading.title.push_str(&words);
+                        heading.anchor = anchor(&heading.title);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self { name: name.to_owned(), text, headings }
+    }
+
+    /// Renders the text below each heading, up to the next one. `all` has the guides to which links can lead.
+    pub(crate) fn bodies<'g>(&'g self, all: &'g [Self]) -> Result<Vec<String>, String> {
+        let mut page =
+            Page { guide: self, all, begun: 0, bodies: Vec::new(), events: Vec::new(), within: Within::Text };
+        for event in parse(&self.text) {
+            page.take(event)?;
+        }
+        page.end_section();
+        Ok(page.bodies)
+    }
+}
+
+/// The anchor that GitHub gives to a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+fn parse(text: &str) -> Parser<'_> {
+    Parser::new_ext(text, Options::ENABLE_TABLES)
+}
+
+/// The element that decides about a text.
+enum Within {
+    Text,
+    Heading,
+    Code,
+    /// A link into a guide.
+    Link,
+    /// A link to a file that the console does not serve.
+    File(String),
+}
+
+/// A guide that is being rendered.
+struct Page<'g> {
+    guide: &'g Guide,
+    all: &'g [Guide],
+    /// The number of headings that have begun.
+    begun: usize,
+    bodies: Vec<String>,
+    /// The events of the section.
+    events: Vec<Event<'g>>,
+    within: Within,
+}
+
+impl<'g> Page<'g> {
+    fn take(&mut self, event: Event<'g>) -> Result<(), String> {
+        match event {
+            Event::Start(Tag::Heading { .. }) => {
+                self.end_section();
+                self.begun += 1;
+                self.within = Within::Heading;
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                self.events.clear();
+                self.within = Within::Text;
+            }
+            // Raw HTML is text. The console does not serve pictures.
+            Event::Html(text) | Event::InlineHtml(text) => self.events.push(Event::Text(text)),
+            Event::Start(Tag::Image { dest_url, .. }) => return Err(format!("{}.md: {dest_url}", self.guide.name)),
+            Event::Start(Tag::Link { dest_url, .. }) => self.begin_link(&dest_url)?,
+            Event::End(TagEnd::Link) => match std::mem::replace(&mut self.within, Within::Text) {
+                Within::File(name) => {
+                    self.events.extend([Event::Text(" (".into()), Event::Code(name.into()), Event::Text(")".into())]);
+                }
+                _ => self.markup("</a>"),
+            },
+            // Without alignments, which would be inline styles.
+            Event::Start(Tag::Table(_)) => {
+                self.markup("<div class=\"scroll\" tabindex=\"0\">");
+                self.events.push(Event::Start(Tag::Table(Vec::new())));
+            }
+            Event::End(TagEnd::Table) => {
+                self.events.push(event);
+                self.markup("</div>");
+            }
+            Event::Start(Tag::CodeBlock(_)) => {
+                self.within = Within::Code;
+                self.markup("<pre tabindex=\"0\"><code>");
+            }
+            Event::End(TagEnd::CodeBlock) => {
+                self.within = Within::Text;
+                self.markup("</code></pre>");
+            }
+            Event::Text(text) if matches!(self.within, Within::Text) => self.text(&text),
+            other => self.events.push(other),
+        }
+        Ok(())
+    }
+
+    fn markup(&mut self, markup: impl Into<String>) {
+        self.events.push(Event::Html(markup.into().into()));
+    }
+
+    /// Ends the section that has begun.
+    fn end_section(&mut self) {
+        let events = std::mem::take(&mut self.events);
+        if self.begun > 0 {
+            let mut body = String::new();
+            html::push_html(&mut body, events.into_iter());
+            self.bodies.push(body);
+        }
+    }
+
+    fn begin_link(&mut self, target: &str) -> Result<(), String> {
+        let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let name = if file.is_empty() { Some(self.guide.name.as_str()) } else { file.strip_suffix(".md") };
+        let Some(guide) = self.all.iter().find(|guide| name == Some(&guide.name)) else {
+            self.within = Within::File(format!("docs/{file}"));
+            return Ok(());
+        };
+        if !anchor.is_empty() && !guide.headings.iter().any(|heading| heading.anchor == anchor) {
+            return Err(format!("{}.md: {target} leads nowhere", self.guide.name));
+        }
+        self.within = Within::Link;
+        let place = if anchor.is_empty() { String::new() } else { format!("?at={anchor}") };
+        self.markup(format!("<a href=\"#{}{place}\">", guide.name));
+        Ok(())
+    }
+
+    /// Adds a text. Names of other alarms in it lead to their entries.
+    fn text(&mut self, text: &str) {
+        let own = self.guide.headings[..self.begun].last().map(|heading| heading.title.as_str());
+        let alarms = self.all.iter().filter(|guide| guide.name == ALARMS.0).flat_map(|guide| &guide.headings);
+        let alarms: Vec<_> = alarms.filter(|it| it.level == ALARMS.1 && Some(it.title.as_str()) != own).collect();
+        for part in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+            let word = part.trim_end_matches(|c: char| !c.is_alphanumeric());
+            if let Some(alarm) = alarms.iter().find(|alarm| alarm.title == word) {
+                self.markup(format!("<a href=\"#{}?at={}\">{word}</a>", ALARMS.0, alarm.anchor));
+                self.events.push(Event::Text(part[word.len()..].to_owned().into()));
+            } else {
+                self.events.push(Event::Text(part.to_owned().into()));
+            }
+        }
+    }
+}

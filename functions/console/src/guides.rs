@@ -1,0 +1,138 @@
+//! The guides of operators, rendered at build by `build/main.rs`, and the places in them to which views lead.
+
+use maud::{Markup, Render, html};
+
+use crate::html::link;
+
+/// A guide: a document of `docs`.
+#[derive(Clone, Copy)]
+pub(crate) struct Guide {
+    /// The name of its file and of its view.
+    pub(crate) name: &'static str,
+    /// The number of sections on its first page.
+    pub(crate) first: usize,
+    /// The first has the title.
+    pub(crate) sections: &'static [Section],
+}
+
+/// A heading with the text below it, up to the next heading.
+pub(crate) struct Section {
+    /// Its name in the address.
+    pub(crate) at: &'static str,
+    /// 1 for the title.
+    pub(crate) level: usize,
+    pub(crate) title: &'static str,
+    /// HTML.
+    pub(crate) body: &'static str,
+}
+
+/// Every guide.
+pub(crate) const GUIDES: &[Guide] = &include!(concat!(env!("OUT_DIR"), "/guides.rs"));
+
+/// A section to which a view leads. One that does not exist does not compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    guide: &'static str,
+    at: &'static str,
+    title: &'static str,
+}
+
+impl Place {
+    /// Finds a section by its title.
+    const fn new(guide: &str, title: &str) -> Self {
+        let mut n = 0;
+        while n < GUIDES.len() && !is_same(GUIDES[n].name, guide) {
+            n += 1;
+        }
+        assert!(n < GUIDES.len(), "there is no such guide");
+        let Guide { name, sections, .. } = GUIDES[n];
+        let mut m = 0;
+        while m < sections.len() && !is_same(sections[m].title, title) {
+            m += 1;
+        }
+        assert!(m < sections.len(), "the guide has no such section");
+        Self { guide: name, at: sections[m].at, title: sections[m].title }
+    }
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut n = 0;
+    while n < one.len() && n < other.len() && one[n] == other[n] {
+        n += 1;
+    }
+    n == one.len() && n == other.len()
+}
+
+/// A link by the section's title.
+impl Render for Place {
+    fn render(&self) -> Markup {
+        html! { a href=(link(self.guide, &[("at", self.at)])) { (self.title) } }
+    }
+}
+
+pub(crate) const CHANGES_UNPARSED: Place = Place::new("alarms", "ChangesUnparsed");
+pub(crate) const COUNTS_BEHIND: Place = Place::new("alarms", "CountsBehind");
+pub(crate) const COUNTS_DRIFTED: Place = Place::new("alarms", "CountsDrifted");
+pub(crate) const DISPATCH_FAILURES: Place = Place::new("alarms", "DispatchFailuresAlarm");
+pub(crate) const EVENTS_MISSING: Place = Place::new("alarms", "EventsMissing");
+pub(crate) const PAYMENTS_OVERDUE: Place = Place::new("alarms", "PaymentsOverdue");
+pub(crate) const PAYMENTS_STUCK_PENDING: Place = Place::new("alarms", "PaymentsStuckPending");
+pub(crate) const PAYMENTS_UNREADABLE: Place = Place::new("alarms", "PaymentsUnreadable");
+pub(crate) const RECOUNT_STOPPED: Place = Place::new("alarms", "RecountStopped");
+pub(crate) const RECOUNT_UNFINISHED: Place = Place::new("alarms", "RecountUnfinished");
+pub(crate) const REPORT_ERRORS: Place = Place::new("alarms", "ReportErrors");
+pub(crate) const REPORT_FILE_ALTERED: Place = Place::new("alarms", "ReportFileAltered");
+pub(crate) const REQUEST_DEAD_LETTERS: Place = Place::new("alarms", "RequestDeadLettersAlarm");
+pub(crate) const REQUESTS_WAITING: Place = Place::new("alarms", "RequestsWaiting");
+pub(crate) const RESULT_DEAD_LETTERS: Place = Place::new("alarms", "ResultDeadLettersAlarm");
+pub(crate) const RESULTS_WAITING: Place = Place::new("alarms", "ResultsWaiting");
+pub(crate) const SHARED_TRANSACTION_IDS: Place = Place::new("alarms", "SharedTransactionIds");
+pub(crate) const WAITING_FOR_REDATE: Place = Place::new("alarms", "WaitingForRedate");
+pub(crate) const WEBHOOK_DISABLED: Place = Place::new("alarms", "WebhookDisabled");
+pub(crate) const WEBHOOKS_BEHIND: Place = Place::new("alarms", "WebhooksBehind");
+pub(crate) const WEBHOOKS_MISSED: Place = Place::new("alarms", "WebhooksMissed");
+pub(crate) const HOLIDAY: Place = Place::new("operations", "A holiday is announced");
+pub(crate) const MOVE_BACK: Place = Place::new("operations", "Move dead letters back");
+pub(crate) const PAUSE: Place = Place::new("operations", "Pause and resume");
+pub(crate) const PUT_ENDPOINT_BACK: Place = Place::new("operations", "Put a webhook endpoint back");
+pub(crate) const LOST_DETAILS: Place = Place::new("restore", "A payment whose amendment has no details");
+pub(crate) const LOST_HEAD: Place = Place::new("restore", "The lost head of an amended payment");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sections of the example in `build/main.rs`.
+    const EXAMPLE: &[Section] = &include!(concat!(env!("OUT_DIR"), "/example.rs"));
+
+    #[test]
+    fn a_guide_is_cut_at_its_headings() {
+        let found: Vec<_> = EXAMPLE.iter().map(|section| (section.level, section.at, section.title)).collect();
+        let wanted = [(1, "example", "Example"), (2, "now-settle-it", "Now: settle it"), (3, "busbehind", "BusBehind")];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn links_and_names_of_alarms_stay_in_the_console() {
+        assert_eq!(
+            EXAMPLE[0].body,
+            "<p>See <a href=\"#alarms?at=apierrors\">an alarm</a>, <a href=\"#alarms\">all</a>, \
+             <a href=\"#example?at=now-settle-it\">below</a>, the log (<code>docs/deploy.md</code>),\n\
+             <a href=\"#alarms?at=busbehind\">BusBehind</a>, 2, and <code>BusBehind</code>.</p>\n"
+        );
+        assert_eq!(EXAMPLE[2].body, "<p>BusBehind</p>\n", "an entry does not lead to itself");
+    }
+
+    #[test]
+    fn markup_in_a_guide_is_shown_as_text() {
+        assert_eq!(
+            EXAMPLE[1].body,
+            "&lt;script&gt;window.pwned=1&lt;/script&gt;\n\
+             <p>An &lt;img src=x onerror=pwn()&gt; and a link (<code>docs/javascript:window.pwned=1</code>).</p>\n\
+             <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>right</th></tr></thead><tbody>\n\
+             <tr><td><code>&lt;b&gt;</code> &amp; \"c\"</td></tr>\n</tbody></table>\n</div>\
+             <pre tabindex=\"0\"><code>echo &lt;id&gt;\n</code></pre>"
+        );
+    }
+}
