@@ -101,7 +101,8 @@ bootstraps: build
 
 # Deploy the built functions to an emulator of AWS.
 deployment: build
-    python3 .ci/try-deployment.py {{tools}}/emulator/bin/ministack {{tools}}/awscli/bin
+    cargo build --locked --package payments-local --package payments-restore
+    python3 .ci/try-deployment.py {{tools}}/emulator/bin/ministack {{tools}}/awscli/bin target/debug/restore
 
 # Follow docs/sam-local.md in real containers.
 sam-local: build

@@ -1,13 +1,13 @@
 """Deploys the template with `sam deploy` to an emulator of AWS on this machine, and takes a payment through
 its life there.
 
-Usage: python3 .ci/try-deployment.py SERVER AWS, after `sam build` for this machine's processor, with sam and its
+Usage: python3 .ci/try-deployment.py SERVER AWS RESTORE, after `sam build` for this machine's processor, with sam and its
 python3 first on PATH. SERVER is ministack's program, and AWS the folder of the aws command. Both have their own virtual
-environments.
+environments. RESTORE is the program of `cargo restore`.
 
 Tested: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
 queue mappings, the report's bucket; every command of docs/operations.md that pauses or resumes, as it is written there, and
-that a disabled mapping leaves its queue alone; the commands that make lists and cancel after a restore without log and journal. Not tested, because the emulator lacks them or differs: alarms
+that a disabled mapping leaves its queue alone; each command of `cargo restore` but `cancel --count`. Not tested, because the emulator lacks them or differs: alarms
 over several metrics (the deployed copy leaves them out), routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions.
 """
 
@@ -19,14 +19,15 @@ import sys
 import tempfile
 
 from deployment.life import live
-from deployment.runbook import come_back, pause_and_resume
-from deployment.stack import BUILT, COPY, REGION, STACK, Stack, wait_until
-from samcli.yamlhelper import yaml_dump, yaml_parse
+from deployment.restore import come_back
+from deployment.runbook import pause_and_resume
+from deployment.stack import REGION, STACK, Stack, wait_until
+from deployment.template import BUILT, COPY, emulated, left_out, parsed, written
 
 ARCHITECTURE = "arm64" if platform.machine() == "aarch64" else "x86_64"
 
 
-def main(server, aws):
+def main(server, aws, restore):
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environment = dict(
@@ -60,7 +61,7 @@ def main(server, aws):
             stack = Stack(url, environment)
             pause_and_resume(stack)
             live(stack)
-            come_back(stack)
+            come_back(stack, os.path.abspath(restore))
         except BaseException:
             log.seek(0)
             print("".join(log.readlines()[-60:]), file=sys.stderr)
@@ -71,25 +72,14 @@ def main(server, aws):
 
 
 def deploy(environment):
-    with open(BUILT, encoding="utf-8") as file:
-        template = yaml_parse(file.read())
-    resources = template["Resources"]
-    left_out = [name for name, it in resources.items() if "Metrics" in it.get("Properties", {})]
-    for name in left_out:
-        del resources[name]
-    # The emulator keeps a parameter's value as text, and its poller compares it with a number.
-    results = resources["SettleFunction"]["Properties"]["Events"]["Report"]["Properties"]
-    results["ScalingConfig"]["MaximumConcurrency"] = template["Parameters"]["SettleConcurrency"]["Default"]
-    # The emulator is slow, and each shard is a query.
-    for name in ("ReadShards", "WriteShards"):
-        template["Parameters"][name]["Default"] = 4
-    with open(COPY, "w", encoding="utf-8") as file:
-        file.write(yaml_dump(template))
+    template = parsed(BUILT)
+    without = left_out(template)
+    written(emulated(template), COPY)
     command = ["sam", "deploy", "--template", COPY, "--stack-name", STACK, "--region", REGION, "--resolve-s3"]
     command += ["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM", "--no-progressbar"]
     command += ["--parameter-overrides", f"Stage=dev Architecture={ARCHITECTURE}"]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    print(f"sam deploy: the stack is there, without {', '.join(left_out)}")
+    print(f"sam deploy: the stack is there, without {', '.join(without)}")
 
 
 def free_port():
@@ -110,6 +100,6 @@ def gone(process):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

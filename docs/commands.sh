@@ -77,6 +77,10 @@ chosen() {   # a webhook endpoint's id: what its operator chose, as a PUT takes 
 }
 
 # Files and tables.
+settled() {   # pk, sk: the transaction id that the long-term table has for a payment
+  aws dynamodb get-item --table-name "$(output HistoryTableName)" --consistent-read \
+    --key "{\"pk\":{\"S\":\"$1\"},\"sk\":{\"S\":\"$2\"}}" --query Item.transactionId.S --output text
+}
 journal() { aws s3 ls --recursive "s3://$(output ReportsBucketName)/journal/"; }
 item() {   # a table, and the partition and the sort key, as the log names them
   aws dynamodb get-item --consistent-read --table-name "$1" --key "{\"pk\":{\"S\":\"$2\"},\"sk\":{\"S\":\"$3\"}}" --output json
@@ -116,5 +120,6 @@ if [ "$STACK" = local ]; then
   send() { curl -s -X "$1" -H 'Content-Type: application/json' "$local_url$2" "${@:3}"; }
   logs() { echo "The lines of $1 are in the terminal of cargo local."; }
   aws() { echo "A stack would get: aws $*" >&2; return 1; }
+  cargo() { [ "$1" != restore ] || { echo "A stack would get: cargo $*" >&2; return 1; }; command cargo "$@"; }
   sam() { echo "A stack would get: sam $*" >&2; return 1; }
 fi

@@ -51,7 +51,7 @@ def create_and_amend(stack, today):
 
 def cancel_one(stack, today):
     payment = stack.create(today)["paymentId"]
-    stack.ask("IngestFunction", "POST", PAYMENT + "/cancel", accountId=ACCOUNT, paymentId=payment)
+    stack.cancel(payment)
     check(shown(stack, payment)["status"], "CANCELLED")
     return payment
 

@@ -15,12 +15,12 @@ from datetime import datetime, timedelta, timezone
 import boto3
 from botocore.config import Config
 
-# Beside the original, because paths of the programs are relative to it.
-BUILT = ".aws-sam/build/template.yaml"
-COPY = BUILT.replace("template", "template-of-emulator")
+from .template import COPY
+
 COMMANDS = "docs/commands.sh"
 STACK = "payments-try"
-REGION = "eu-west-2"
+# The region of programs that are built without AWS's clients.
+REGION = "us-east-1"
 ACCOUNT = "acc-1"
 # Far more than any step takes.
 TIMEOUT_SECONDS = 120
@@ -89,9 +89,14 @@ class Stack:
         self.tables = boto3.resource("dynamodb", config=config, **common)
         clients = (boto3.client(n, config=config, **common) for n in names)
         cloudformation, self.functions, self.sqs, self.s3, self.schedules, self.streams = clients
-        resources = cloudformation.describe_stack_resources(StackName=STACK)["StackResources"]
+        self.cloudformation = cloudformation
+        self.look()
+
+    def look(self):
+        """Reads the stack's resources and outputs, which an import changes."""
+        resources = self.cloudformation.describe_stack_resources(StackName=STACK)["StackResources"]
         self.physical = {r["LogicalResourceId"]: r["PhysicalResourceId"] for r in resources}
-        outputs = cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]["Outputs"]
+        outputs = self.cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]["Outputs"]
         self.outputs = {o["OutputKey"]: o["OutputValue"] for o in outputs}
 
     def output(self, name):
@@ -100,6 +105,10 @@ class Stack:
     def create(self, day):
         """Creates a payment that is due on a day."""
         return self.ask("IngestFunction", "POST", "/accounts/{accountId}/payments", self.order(day), accountId=ACCOUNT)
+
+    def cancel(self, payment):
+        route = "/accounts/{accountId}/payments/{paymentId}/cancel"
+        self.ask("IngestFunction", "POST", route, accountId=ACCOUNT, paymentId=payment)
 
     @staticmethod
     def order(day):
@@ -136,17 +145,6 @@ class Stack:
             "isFinalInvokeForWindow": False,
             "isWindowTerminatedEarly": False,
         }
-
-    def table_like(self, table, name):
-        """Creates an empty table with the keys and indexes of another."""
-        indexes = [{key: index[key] for key in ("IndexName", "KeySchema", "Projection")} for index in table.global_secondary_indexes]
-        return self.tables.create_table(
-            TableName=name,
-            KeySchema=table.key_schema,
-            AttributeDefinitions=table.attribute_definitions,
-            GlobalSecondaryIndexes=indexes,
-            BillingMode="PAY_PER_REQUEST",
-        )
 
     def run(self, command, folder=None):
         """Runs a command of a page, as it is written there."""

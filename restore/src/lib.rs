@@ -3,9 +3,15 @@
 //! The log's epoch ends before the restore, and the next one begins after it.
 //! Each step can be repeated, and resumes where it stopped: the log's head has the stage of the restore.
 
+mod call;
+mod changes;
 mod named;
+mod note;
 mod published;
 mod rebuild;
+mod stack;
+pub mod stages;
+mod step;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use chrono::TimeDelta;
@@ -13,7 +19,11 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use payments_model::{DuePayment, Epoch, GapEvent, Head, LogRestoredEvent, PaymentRestoredEvent, UtcSecond};
 use payments_store::{LogHead, LogPosition, LogStage, MAX_SEGMENT_BYTES, Missed, Store, StoreError};
 
+pub use call::{Call, Ran};
+pub use note::{Note, Origin, Table};
 pub use rebuild::{Change, Except, ExceptError, Finding, Line, Outcome, Rebuild, Source, Told};
+pub use stack::StackNow;
+pub use step::{Runner, Step};
 
 use crate::published::{Published, Version};
 
@@ -80,7 +90,7 @@ pub async fn begin_restored(store: &Store, log_to: UtcSecond, now: UtcSecond) ->
     ensure!(log_to <= now, "no table can be restored to {log_to}, which is not over yet");
     ensure!(
         store.log_head().await?.is_some(),
-        "the log was not begun at {log_to}: choose a later instant, or give --log-lost if its table is empty for good"
+        "the log was not begun at {log_to}: start again with a later instant, or with --log empty if its table is empty for good"
     );
     // A later segment may hold an earlier change.
     store.note_missed(Missed { since: Some(log_to.saturating_add(-MARGIN)), until: now }).await?;
@@ -89,13 +99,12 @@ pub async fn begin_restored(store: &Store, log_to: UtcSecond, now: UtcSecond) ->
 
 fn ended_at(end: LogPosition) -> String {
     format!(
-        "The epoch has ended at {end}; nothing is counted until finish, so finish within a day. Restore the tables, run apply until \
+        "The epoch has ended at {end}; nothing is counted until finish, so finish within a day. Restore the tables, run rebuild until \
          nothing is left to do, then run finish."
     )
 }
 
-const NO_LOG: &str =
-    "The log has never begun, so there is nothing to do. If its table was lost and is empty now, run begin --log-lost.";
+const NO_LOG: &str = "The log has never begun, so there is nothing to do. If its table was lost and is empty now, start again with --log empty.";
 
 /// The restored tables, and the instants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,7 +132,7 @@ pub async fn finish(
     let (table, stream) = (&store.tables().payments, restored.stream.as_str());
     ensure!(
         stream.contains(&format!(":table/{table}/stream/")),
-        "{stream} is no stream of {table}; give --stream the LatestStreamArn of the restored table"
+        "{stream} is not a stream of {table}: the stack or the restore's file names another table"
     );
     let instants = [restored.tables_to, restored.log_to].into_iter().flatten();
     let instant = instants.max().context("nothing was restored")?;
@@ -135,7 +144,9 @@ pub async fn finish(
             LogStage::Open if head.source == stream && head.epoch >= Epoch::begun_at(instant) => {
                 return Ok(format!("The log takes the changes of {stream} in epoch {}.", head.epoch));
             }
-            LogStage::Open => bail!("the log still takes the changes of {}; run begin first", head.source),
+            LogStage::Open => {
+                bail!("the log still takes the changes of {}; run `cargo restore begin --apply` first", head.source)
+            }
             LogStage::Ended => begin_epoch(store, &head, restored, now()).await?,
             LogStage::Begun => {
                 let head = tell(store, head, restored.tables_to, &now, &progress).await?;

@@ -5,96 +5,138 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use payments_boot::{Clock, version};
-use payments_model::{ShardCount, UtcSecond};
-use payments_restore::{
-    Change, Except, Line, Rebuild, Restored, Source, Told, begin, begin_lost, begin_restored, finish,
+use payments_restore::stages::{
+    Allowed, Start, before_begin, before_finish, cancels, changes, clients, endpoints, files, import, lost, published,
+    start, stream, tables, template, told,
 };
-use payments_store::{Store, TableNames};
+use payments_restore::{
+    Call, Change, Except, Line, Note, Origin, Rebuild, Restored, Runner, Source, StackNow, Told, begin, begin_lost,
+    begin_restored, finish,
+};
+use payments_store::{LogStage, Store, TableNames};
 
 /// The payments of each change that are shown. `--json` shows all.
 const EXAMPLES: u32 = 10;
 
-/// Repeats, after a point-in-time restore of the tables, what happened since the restored instant.
+/// Brings a stack back after a loss of its tables, in the order of these commands.
 ///
-/// In this order: begin, restore the tables, plan, apply until nothing is left to do, finish. Each step can be repeated, and goes on
-/// where it was. docs/restore.md says when to run them. They call DynamoDB as the AWS CLI does, with the credentials and the region
-/// of your environment.
+/// Each command prints its steps: what is done, what is to do with which command line, and what is asked afterwards. It changes
+/// nothing unless you give --apply. A step is refused if the world is not as it needs it, and says what to do. A command that was
+/// cut off goes on where it was: run it again. docs/restore.md says when to run which. The commands call the AWS CLI, and use the
+/// credentials and the region of your environment.
+///
+/// For example: cargo restore start --stack payments-prod --to 2026-11-20T09:00:00Z
 #[derive(Debug, Parser)]
 #[command(name = "cargo restore", bin_name = "cargo restore", version = version())]
 struct Arguments {
-    /// The hot table: before the restore the stack's, and from plan on the restored one.
-    #[arg(long, value_name = "TABLE")]
-    payments: String,
+    /// The restore's file, which start writes and the other commands read.
+    #[arg(long, value_name = "FILE", default_value = "restore.json", global = true)]
+    file: PathBuf,
 
-    /// The long-term table, or the restored one if that was restored, too.
-    #[arg(long, value_name = "TABLE")]
-    history: String,
+    /// Do it. Without this, the steps are only shown.
+    #[arg(long, global = true)]
+    apply: bool,
 
-    /// The table of the event log.
-    #[arg(long, value_name = "TABLE")]
-    log: String,
-
-    /// Call the DynamoDB API at this URL instead of AWS.
-    #[arg(long, value_name = "URL")]
+    /// Call the DynamoDB API at this URL instead of AWS. The AWS CLI takes it from AWS_ENDPOINT_URL.
+    #[arg(long, value_name = "URL", global = true)]
     endpoint: Option<String>,
 
     #[command(subcommand)]
-    step: Step,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum Step {
-    /// Start: end the log's epoch. From then on nothing is counted; finish within 24 hours.
+enum Command {
+    /// Note what is restored, and to when, in the restore's file.
+    ///
+    /// For example: cargo restore start --stack payments-prod --to 2026-11-20T09:00:00Z --history --apply
+    Start(Start),
+    /// Close the API for creates, amendments and cancels. The stack must be paused as far as settling.
+    ///
+    /// For example: cargo restore close --apply
+    Close,
+    /// End the log's epoch: from then on nothing is counted, so finish within 24 hours. Publish until the journal is at its end.
+    ///
+    /// A log that is restored or empty is begun in its new table: run tables first.
+    ///
+    /// For example: cargo restore begin --apply
     Begin {
-        /// The log's table was lost, and an empty one has taken its place.
+        /// End the epoch of the damaged log in its old table, which can still be written.
         #[arg(long)]
-        log_lost: bool,
+        old: bool,
 
-        /// The log's table was restored to this instant.
-        #[arg(long, value_name = "INSTANT", conflicts_with = "log_lost")]
-        log_to: Option<UtcSecond>,
+        /// Do not wait until the old hot table's stream is counted, because the table is gone or has lost its stream.
+        #[arg(long)]
+        uncounted: bool,
     },
-    /// Show what apply would do. Changes nothing.
-    Plan(Choices),
+    /// Restore the tables, with the settings of the template. The stream of the hot table stays off.
+    ///
+    /// For example: cargo restore tables --apply
+    Tables,
+    /// Disable the webhook endpoints of a restored long-term table: a deleted one would get events again.
+    ///
+    /// For example: cargo restore endpoints --apply
+    Endpoints,
+    /// Copy the reports that were published since, and the journal if the log is lost, to folders beside the restore's file.
+    ///
+    /// For example: cargo restore files --journal --apply
+    Files {
+        /// Copy the journal, too.
+        #[arg(long)]
+        journal: bool,
+    },
     /// Bring back what the log, the long-term table and the published reports know. Set the counters to what the tables hold.
-    /// Run it again until it says "Nothing is left to do."
-    Apply(Choices),
-    /// End: begin the next epoch, with an event for each payment whose version is now lower than the log said, and count again.
-    Finish {
-        /// The stream that the hot table has now: its LatestStreamArn.
-        #[arg(long, value_name = "ARN")]
-        stream: String,
-
-        /// The instant to which the hot table was restored, such as 2026-11-20T09:00:00Z.
-        #[arg(long, value_name = "INSTANT", required_unless_present = "log_to")]
-        to: Option<UtcSecond>,
-
-        /// The instant to which the table of the log was restored.
-        #[arg(long, value_name = "INSTANT")]
-        log_to: Option<UtcSecond>,
+    ///
+    /// Look at each finding before you give --apply. Run it with --apply until it says "Nothing is left to do."
+    ///
+    /// For example: cargo restore rebuild --except actor=client:landlord-app,type=payment.cancelled
+    Rebuild(Choices),
+    /// Begin the next epoch of the log, with an event for each payment whose version is now lower than the log said, and count again.
+    ///
+    /// For example: cargo restore finish --apply
+    Finish,
+    /// Write the restored tables into template.yaml. Commit it then.
+    ///
+    /// For example: cargo restore template --apply
+    Template,
+    /// Build the committed template, and make a change set of it. It changes nothing yet.
+    ///
+    /// For example: cargo restore changes --apply
+    Changes,
+    /// Show the change set, and give the restored tables to the stack. Refused if anything else is added, removed or replaced.
+    ///
+    /// For example: cargo restore import --apply
+    Import,
+    /// Open the API for creates. With --all, also for amendments and cancels.
+    ///
+    /// For example: cargo restore open --all --apply
+    Open {
+        /// Amendments and cancels, too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Without log and journal: list what the old hot table has cancelled and the new one has scheduled. --apply cancels it again.
+    ///
+    /// For example: cargo restore cancel --apply
+    Cancel {
+        /// Only count the cancels and the amendments that clients were told about since the restored instant.
+        #[arg(long)]
+        count: bool,
     },
 }
 
-/// The options of plan and apply.
+/// The options of rebuild.
 #[derive(Debug, Args)]
 struct Choices {
-    /// The instant to which the hot table was restored, such as 2026-11-20T09:00:00Z.
-    #[arg(long, value_name = "INSTANT")]
-    to: UtcSecond,
-
-    /// The shards of the indexes: the stack's ReadShards.
-    #[arg(long, value_name = "NUMBER")]
-    shards: ShardCount,
-
-    /// A copy of the bucket's folder reports, at least of what was written since an hour before that instant.
-    #[arg(long, value_name = "FOLDER")]
+    /// A copy of the bucket's folder reports, at least of what was written since an hour before the restored instant.
+    #[arg(long, value_name = "FOLDER", default_value = "reports")]
     reports: PathBuf,
 
     /// Read the events from a copy of the bucket's folder journal, because the log was lost. What a restored log knows beyond the journal's end is
@@ -134,32 +176,148 @@ async fn main() -> Result<()> {
         .with_writer(std::io::stderr)
         .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
         .init();
-    let Arguments { payments, history, log, endpoint, step } = Arguments::parse();
-    let client = client(endpoint.as_deref()).await?;
-    let store = Store::new(client, TableNames { payments, history, log });
-    match step {
-        Step::Begin { log_lost, log_to } => {
-            let now = Clock::system().now();
-            let done = match log_to {
-                _ if log_lost => begin_lost(&store, now).await?,
-                Some(log_to) => begin_restored(&store, log_to, now).await?,
-                None => begin(&store).await?,
+    let Arguments { file, apply, endpoint, command } = Arguments::parse();
+    let mut runner = Runner {
+        run: &mut Call::run,
+        pause: &mut std::thread::sleep,
+        say: &mut |line| println!("{line}"),
+        folder: PathBuf::new(),
+        is_apply: apply,
+    };
+    let now = Clock::system().now();
+    if let Command::Start(choices) = &command {
+        let stack = StackNow::read(&choices.stack, &mut runner)?;
+        return shown(runner.go(&start(choices, &stack, &file, &runner.folder, now)?)?, apply);
+    }
+    let note = Note::read(&file)?;
+    let store = |tables| async { anyhow::Ok(Store::new(client(endpoint.as_deref()).await?, tables)) };
+    let is_done = match command {
+        Command::Rebuild(choices) => return rebuild(store(note.tables()).await?, &note, choices, apply).await,
+        Command::Begin { old, uncounted } => {
+            let tables = if old { TableNames { log: note.log.old.clone(), ..note.tables() } } else { note.tables() };
+            begun(&note, &store(tables).await?, (old, uncounted), &mut runner).await?
+        }
+        Command::Finish => {
+            finished(&note, &store(note.tables()).await?, &store(old_log(&note)).await?, &mut runner).await?
+        }
+        Command::Cancel { count: true } => return told(&note, &mut runner, now),
+        Command::Cancel { count: false } => {
+            let stack = StackNow::read(&note.stack, &mut runner)?;
+            let old = TableNames { payments: note.hot.old.clone(), ..note.tables() };
+            let lost = lost(&store(old).await?, &store(note.tables()).await?, note.shards()?).await?;
+            println!("{} payments are cancelled in the old table, and scheduled in the new one.", lost.len());
+            runner.go(&cancels(&note, &stack, &lost)?)?
+        }
+        Command::Endpoints => {
+            let steps = endpoints(&note, &mut runner)?;
+            runner.go(&steps)?
+        }
+        other => {
+            let stack = StackNow::read(&note.stack, &mut runner)?;
+            let steps = match other {
+                Command::Close => clients(&note, &stack, Allowed::Reads)?,
+                Command::Open { all } => clients(&note, &stack, if all { Allowed::All } else { Allowed::Creates })?,
+                Command::Tables => {
+                    if apply && !note.log.is_new() {
+                        ensure_ended(&store(note.tables()).await?).await?;
+                    }
+                    tables(&note, &stack, &mut runner)?
+                }
+                Command::Files { journal } => {
+                    let steps = files(&note, &stack, journal, &mut runner)?;
+                    let folders = ["reports", "journal"];
+                    folders
+                        .iter()
+                        .take(if journal { 2 } else { 1 })
+                        .filter(|_| apply)
+                        .try_for_each(std::fs::create_dir_all)?;
+                    steps
+                }
+                Command::Template => template(&note, &stack, &runner.folder)?,
+                Command::Changes => changes(&note, &stack, &mut runner)?,
+                _ => import(&note, &stack, &mut runner)?,
             };
-            println!("{done}");
+            runner.go(&steps)?
         }
-        Step::Plan(choices) => rebuild(store, choices, false).await?,
-        Step::Apply(choices) => rebuild(store, choices, true).await?,
-        Step::Finish { stream, to, log_to } => {
-            let restored = Restored { stream, tables_to: to, log_to };
-            let bar = bar()?;
-            let clock = Clock::system();
-            let progress = |compared, all| show(&bar, "compared", compared, all);
-            let done = finish(&store, &restored, || clock.now(), progress).await?;
-            bar.finish_and_clear();
-            println!("{done}");
-        }
+    };
+    shown(is_done, apply)
+}
+
+/// Says how the steps are done, if they were only shown.
+#[expect(clippy::unnecessary_wraps, reason = "the end of main")]
+fn shown(is_done: bool, is_apply: bool) -> Result<()> {
+    match (is_done, is_apply) {
+        (true, _) => println!("Nothing is left to do."),
+        (false, _) => println!("Nothing was changed. Give --apply to do this."),
     }
     Ok(())
+}
+
+fn old_log(note: &Note) -> TableNames {
+    TableNames { log: note.log.old.clone(), ..note.tables() }
+}
+
+/// The log's epoch must have ended before a table is restored.
+async fn ensure_ended(store: &Store) -> Result<()> {
+    let stage = store.log_head().await?.map(|head| head.stage());
+    ensure!(
+        stage != Some(LogStage::Open),
+        "the log takes changes, expected an epoch that has ended; run `cargo restore begin --apply`"
+    );
+    Ok(())
+}
+
+/// Ends the log's epoch.
+async fn begun(
+    note: &Note,
+    store: &Store,
+    (is_old, is_uncounted): (bool, bool),
+    runner: &mut Runner<'_>,
+) -> Result<bool> {
+    let (stack, now) = (StackNow::read(&note.stack, runner)?, Clock::system().now());
+    runner.go(&before_begin(note, &stack, !is_uncounted && !note.log.is_new(), now)?)?;
+    let log = &store.tables().log;
+    if !runner.is_apply {
+        let stage =
+            store.log_head().await?.map_or("it has no head".to_owned(), |head| format!("it is {:?}", head.stage()));
+        println!("Then the epoch of {log} ends: {stage} now.");
+        return Ok(false);
+    }
+    let done = match (note.log.origin, note.log.to) {
+        _ if is_old => begin(store).await?,
+        (Origin::Empty, _) => begin_lost(store, now).await?,
+        (Origin::Kept, _) | (_, None) => begin(store).await?,
+        (_, Some(to)) => begin_restored(store, to, now).await?,
+    };
+    println!("{done}");
+    if note.log.origin == Origin::Kept {
+        runner.go(&published(&stack)?)?;
+    }
+    Ok(true)
+}
+
+/// Begins the next epoch.
+async fn finished(note: &Note, store: &Store, old: &Store, runner: &mut Runner<'_>) -> Result<bool> {
+    let (stack, now) = (StackNow::read(&note.stack, runner)?, Clock::system().now());
+    // A log that is gone cannot be read, and was not ended.
+    let is_ended = matches!(old.log_head().await, Ok(Some(head)) if head.stage() != LogStage::Open);
+    let is_done = runner.go(&before_finish(note, &stack, is_ended, now)?)?;
+    if !runner.is_apply {
+        println!(
+            "Then the next epoch of {} begins, for the stream of {}.",
+            store.tables().log,
+            store.tables().payments
+        );
+        return Ok(false);
+    }
+    let restored = Restored { stream: stream(note, runner)?, tables_to: note.hot.to, log_to: note.log.to };
+    let bar = bar()?;
+    let clock = Clock::system();
+    let progress = |compared, all| show(&bar, "compared", compared, all);
+    let done = finish(store, &restored, || clock.now(), progress).await?;
+    bar.finish_and_clear();
+    println!("{done}");
+    Ok(is_done)
 }
 
 #[cfg(feature = "aws")]
@@ -188,10 +346,12 @@ fn show(bar: &ProgressBar, what: &str, done: u64, all: u64) {
 
 fn open(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let files = LocalFileSystem::new_with_prefix(folder);
-    Ok(Arc::new(files.with_context(|| format!("{} is no folder: copy the bucket's folder there, as step 5 of \"Come back from a restore\" in docs/restore-commands.md does", folder.display()))?))
+    Ok(Arc::new(files.with_context(|| {
+        format!("{} is not a folder: copy the bucket's folder with `cargo restore files`", folder.display())
+    })?))
 }
 
-async fn rebuild(store: Store, choices: Choices, is_apply: bool) -> Result<()> {
+async fn rebuild(store: Store, note: &Note, choices: Choices, is_apply: bool) -> Result<()> {
     let source = match &choices.journal {
         Some(folder) => Source::Journal(open(folder)?),
         None if choices.no_log => Source::Nowhere,
@@ -201,8 +361,8 @@ async fn rebuild(store: Store, choices: Choices, is_apply: bool) -> Result<()> {
         store,
         source,
         reports: open(&choices.reports)?,
-        to: choices.to,
-        shards: choices.shards,
+        to: note.hot.to.context("the hot table was not restored, so there is nothing to bring back")?,
+        shards: note.shards()?,
         excepts: choices.excepts,
         accepts_gaps: choices.accept_gaps,
         finds_details: choices.find_details,

@@ -1,17 +1,64 @@
-//! The program itself, over an embedded engine.
+//! The program itself, over an embedded engine, and with a stand-in for the AWS CLI.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Output};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use payments_machine::{EngineChoice, Stack};
+use serde_json::json;
+use tempfile::TempDir;
 
-fn run(endpoint: &str, step: &[&str]) -> Result<Output> {
-    let tables = ["--payments", "payments", "--history", "payment-history", "--log", "payments-log"];
+const TO: &str = "2026-11-20T09:00:00Z";
+
+/// The AWS CLI: the stack, and whether each command is called with JSON as its output.
+const AWS: &str = r#"#!/bin/sh
+[ "$AWS_DEFAULT_OUTPUT" = json ] || exit 1
+echo "$*" >> calls.txt
+case "$*" in
+  *describe-stacks*SourceBucket*) exit 1 ;;
+  *describe-stacks*LastUpdatedTime*) echo '"2026-11-20T08:00:00Z"' ;;
+  *describe-stacks*LogTableName*) echo '"payments-log"' ;;
+  *describe-stacks*) cat stack.json ;;
+  *list-stack-resources*) echo '{"StackResourceSummaries": [
+      {"LogicalResourceId": "StreamAggregatorFunction", "PhysicalResourceId": "counts"},
+      {"LogicalResourceId": "PublishFunction", "PhysicalResourceId": "publish"}]}' ;;
+  "lambda invoke --function-name publish"*) cat > event.json; echo '{"journalSegmentsBehind": 0}{"StatusCode": 200}' ;;
+  *list-event-source-mappings*) ;;
+  *describe-table*) cat table.json ;;
+  *) echo "An error occurred (AccessDenied) $*" >&2; exit 254 ;;
+esac
+"#;
+
+/// A folder with a restore's file, and the AWS CLI in `bin`.
+fn folder(origin: &str, log: &str, stream: &str) -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("bin"))?;
+    std::fs::write(path("bin/aws"), AWS)?;
+    std::fs::set_permissions(path("bin/aws"), PermissionsExt::from_mode(0o755))?;
+    let parameters = [("ReadShards", "1"), ("Stage", "dev")];
+    let parameters = parameters.map(|(name, value)| json!({"ParameterKey": name, "ParameterValue": value}));
+    let stack = json!({"StackId": "arn:aws:cloudformation:eu-west-2:1:stack/s/1", "Parameters": parameters});
+    std::fs::write(path("stack.json"), json!({"Stacks": [stack]}).to_string())?;
+    std::fs::write(path("table.json"), json!({"Table": {"LatestStreamArn": stream}}).to_string())?;
+    let kept = |name: &str| json!({"old": name, "new": name, "origin": "kept"});
+    let note = json!({
+        "stack": "s", "number": 1, "begun": TO, "shards": 1, "history": kept("payment-history"),
+        "hot": {"old": "payments", "new": "payments", "origin": origin, "to": TO},
+        "log": {"old": "payments-log", "new": "payments-log", "origin": log, "to": if log == "kept" { None } else { Some(TO) }},
+    });
+    std::fs::write(path("restore.json"), note.to_string())?;
+    Ok(folder)
+}
+
+fn run(folder: &Path, endpoint: &str, arguments: &[&str]) -> Result<Output> {
     let program = Command::new(env!("CARGO_BIN_EXE_restore"))
         .env("AWS_EC2_METADATA_DISABLED", "true")
-        .args(tables)
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.join("bin").display()))
+        .current_dir(folder)
         .args(["--endpoint", endpoint])
-        .args(step)
+        .args(arguments)
         .output();
     Ok(program?)
 }
@@ -21,42 +68,109 @@ async fn each_step_says_what_it_did() -> Result<()> {
     let stack = Stack::on(EngineChoice::Memory).start().await?;
     let endpoint = &stack.environment.endpoint;
     let stream = stack.stream().await?.arn().to_owned();
-    let to = "2026-11-20T09:00:00Z";
-    for step in [&["begin"][..], &["finish", "--stream", &stream, "--to", to]] {
-        let output = run(endpoint, step)?;
-        let text = String::from_utf8(output.stdout)?;
-        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(text.starts_with("The log has never begun, so there is nothing to do."), "{text}");
-    }
-    for (step, want) in [
-        (&["finish", "--stream", &stream][..], "--to <INSTANT>"),
-        (&["finish", "--stream", "arn", "--to", to], "give --stream the LatestStreamArn"),
-        (&["finish", "--stream", &stream, "--to", "today"], "invalid value 'today'"),
-        (&["plan", "--to", to, "--shards", "1"], "--reports <FOLDER>"),
-        (&["plan", "--to", to, "--shards", "1", "--reports", "nowhere"], "nowhere is no folder"),
-        (&["plan", "--to", to, "--shards", "1", "--reports", "."], "the log has no head: give --journal"),
+    for (stream, origin, arguments, is_ok, want) in [
+        (&*stream, "used", &["begin"][..], true, "Then the epoch of payments-log ends: it has no head now."),
+        (&stream, "used", &["begin", "--apply"], true, "The log has never begun, so there is nothing to do."),
+        (&stream, "used", &["finish"], true, "Then the next epoch of payments-log begins, for the stream of payments."),
+        (&stream, "used", &["finish", "--apply"], true, "The log has never begun, so there is nothing to do."),
         (
-            &["plan", "--to", to, "--shards", "1", "--reports", ".", "--except", "type=payment.pending"],
-            "is never left out",
+            "arn",
+            "used",
+            &["finish", "--apply"],
+            false,
+            "arn is not a stream of payments: the stack or the restore's file names another table",
         ),
-        (&["apply", "--to", to, "--shards", "1", "--reports", ".", "--no-log"], "payments has a stream"),
+        (&stream, "used", &["close"], false, "the stack s has no parameter Monitoring; is it this system's?"),
+        (&stream, "used", &["files"], false, "the stack s has no output ReportsBucketName"),
+        (
+            &stream,
+            "used",
+            &["rebuild"],
+            false,
+            "reports is not a folder: copy the bucket's folder with `cargo restore files`",
+        ),
+        (&stream, "used", &["rebuild", "--reports", "."], false, "the log has no head: give --journal"),
+        (&stream, "used", &["rebuild", "--except", "type=payment.pending"], false, "is never left out"),
+        (&stream, "used", &["rebuild", "--reports", ".", "--no-log", "--apply"], false, "payments has a stream"),
+        (&stream, "used", &["cancel"], false, "the stack still has the old hot table"),
+        (
+            &stream,
+            "used",
+            &["tables", "--file", "no.json"],
+            false,
+            "no.json cannot be read; write it with `cargo restore start",
+        ),
+        (&stream, "used", &["endpoints"], false, "payment-history was not restored, so its endpoints stay"),
+        (&stream, "used", &["changes"], false, "SourceBucket"),
+        (&stream, "used", &["start", "--stack", "s"], false, "--to <INSTANT>"),
+        (&stream, "used", &["start", "--stack", "s", "--to", "today"], false, "invalid value 'today'"),
+        (&stream, "used", &["start", "--stack", "s", "--to", TO, "--log", "table"], false, "--log-to <INSTANT>"),
     ] {
-        let output = run(endpoint, step)?;
-        let text = String::from_utf8(output.stderr)?;
-        assert!(!output.status.success() && text.contains(want), "{text}");
+        let folder = folder(origin, "kept", stream)?;
+        let output = run(folder.path(), endpoint, arguments)?;
+        let text = String::from_utf8(output.stdout)? + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() == is_ok && text.contains(want), "{arguments:?}: {text}");
     }
     for (more, want) in [
-        (&[][..], "\n0 payments, of 0 events\n        2 to look at: GAP\nNothing is left to do.\n"),
+        (&[][..], " before anything is swept.\nNothing is left to do.\n"),
         (
             &["--json"],
             "\n{\"events\":0,\"payments\":0,\"changes\":{},\"findings\":{\"gap\":2},\"counters\":[],\"forgotten\":0}\n",
         ),
     ] {
-        let step = [&["plan", "--to", to, "--shards", "1", "--reports", ".", "--no-log"], more].concat();
-        let output = run(endpoint, &step)?;
+        let folder = folder("used", "kept", &stream)?;
+        let output = run(folder.path(), endpoint, &[&["rebuild", "--reports", ".", "--no-log"], more].concat())?;
         let text = String::from_utf8(output.stdout)?;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(text.contains("neither log nor journal was read") && text.ends_with(want), "{text}");
     }
     stack.stop().await
+}
+
+/// The log's table was restored and is used: its epoch ends, and the next one begins, by two commands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_log_gets_its_next_epoch() -> Result<()> {
+    let stack = Stack::on(EngineChoice::Memory).start().await?;
+    let endpoint = &stack.environment.endpoint;
+    let folder = folder("kept", "empty", stack.stream().await?.arn())?;
+    for (command, want) in [("begin", "The epoch has ended at"), ("finish", "The log takes the changes of")] {
+        // The second run is done.
+        for _ in 0..2 {
+            let output = run(folder.path(), endpoint, &[command, "--apply"])?;
+            let text = String::from_utf8(output.stdout)? + &String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && text.contains(want), "{command}: {text}");
+        }
+    }
+    stack.stop().await
+}
+
+/// Every command has an example that begins as it is called.
+#[test]
+fn every_help_has_an_example() -> Result<()> {
+    let help = |arguments: &[&str]| -> Result<String> {
+        let output = Command::new(env!("CARGO_BIN_EXE_restore")).args(arguments).output()?;
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let all = help(&["--help"])?;
+    let commands = all.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands: Vec<&str> = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    let commands: Vec<&str> = commands.into_iter().filter(|name| !["", "help"].contains(name)).collect();
+    let order = "start close begin tables endpoints files rebuild finish template changes import open cancel";
+    assert_eq!(commands.join(" "), order);
+    assert!(all.contains("For example: cargo restore start"), "{all}");
+    // The page names them in this order.
+    let page = include_str!("../../docs/restore.md");
+    let (_, section) = page.split_once("\n## Come back from a restore\n").context("no section")?;
+    let mut rest = section;
+    for command in &commands {
+        let at = rest
+            .find(&format!("`cargo restore {command}"))
+            .with_context(|| format!("{command} is not in its place"))?;
+        rest = &rest[at..];
+    }
+    for command in commands {
+        let text = help(&[command, "--help"])?;
+        assert!(text.contains(&format!("For example: cargo restore {command}")), "{text}");
+    }
+    Ok(())
 }

@@ -87,6 +87,49 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// The meaning, and what somebody must do about it.
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::Above => "The table has a change that the log lacks. It stays.",
+            Self::Differs => {
+                "Tables, log or report contradict each other, and nothing is changed. Compare the payment by hand."
+            }
+            Self::Incomplete => {
+                "The log lacks changes of this payment, so it stays as restored. If that is SCHEDULED, it is paid when the \
+                 sweep runs again, although it may be amended or cancelled: ask its client, and the transaction service. \
+                 Cancel what must not be paid before that."
+            }
+            Self::DetailsLost => {
+                "The restored long-term table does not know this payment. If it was SCHEDULED, its client sends it again with \
+                 the same key. Otherwise first ask the transaction service. If an amendment lost its details, or they differ \
+                 from the log, nothing is sent: end it after the restore, as docs/restore.md says in A payment whose \
+                 amendment has no details."
+            }
+            Self::ReportedUnsettled => {
+                "Its result must come again before it may be reported: ask the transaction service."
+            }
+            Self::Kept => {
+                "It was sent or settled, or is archived, so it is restored in spite of --except. If an earlier instant is \
+                 named, T is after the fault: begin again with an earlier T."
+            }
+            Self::LeftOut => {
+                "--except names it. Its details stay: if a client sends it again with the same key, it is created, unless it \
+                 was amended."
+            }
+            Self::Irregular => "The log has a `payment.irregular` of it. Compare the payment by hand.",
+            Self::Unreadable => "Correct the item by hand, then repeat.",
+            Self::NoEvent => "It was accepted, and never logged. Ask its client.",
+            Self::Gap => {
+                "The log lacks changes of that time: ask those who cancel, and the transaction service. If --apply is refused \
+                 for it, nobody knows what was cancelled meanwhile, and the sweep pays it: read the journal, and copy files \
+                 that your copy lacks. If it is still refused, give --accept-gaps, and also do Without log and journal of \
+                 docs/restore.md before anything is swept."
+            }
+        }
+    }
+}
+
 /// A line of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", untagged)]
@@ -222,7 +265,7 @@ impl fmt::Display for Outcome {
             writeln!(f, "{:>9} checkpoints and findings of recounts go", self.forgotten)?;
         }
         for (finding, count) in &self.findings {
-            writeln!(f, "{count:>9} to look at: {}", finding.text())?;
+            writeln!(f, "{count:>9} to look at: {}. {}", finding.text(), finding.meaning())?;
         }
         if self.is_nothing() { writeln!(f, "Nothing is left to do.") } else { Ok(()) }
     }

@@ -95,8 +95,8 @@ impl Rebuild {
     pub async fn apply(&self, told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>) -> Result<Outcome> {
         match self.store.log_head().await?.map(|head| head.stage()) {
             None | Some(LogStage::Ended) => {}
-            Some(LogStage::Open) => bail!("the log still takes changes; run begin first"),
-            Some(LogStage::Begun) => bail!("a new epoch has begun; run finish"),
+            Some(LogStage::Open) => bail!("the log still takes changes; run `cargo restore begin --apply` first"),
+            Some(LogStage::Begun) => bail!("a new epoch has begun; run `cargo restore finish --apply`"),
         }
         let table = &self.store.tables().payments;
         ensure!(
@@ -114,7 +114,7 @@ impl Rebuild {
         if let Some((to, over)) = within {
             bail!(
                 "at {} an earlier restore was under way, and the table was that of {to} in part: restore to an instant after {over}, or \
-                 give --to {to}",
+                 start again with --to {to}",
                 self.to
             );
         }

@@ -50,7 +50,7 @@ async fn plan_changes_nothing_and_apply_waits_for_begin_and_for_a_table_without_
     for call in bank.recorder.take_operations() {
         assert!(reads.contains(&call.as_str()), "{call}");
     }
-    assert_fails(bank.apply().await, "run begin first");
+    assert_fails(bank.apply().await, "run `cargo restore begin --apply` first");
     begin(&bank.store().await).await?;
     assert_fails(bank.apply().await, "has a stream");
     Ok(())

@@ -74,7 +74,7 @@ async fn readers_learn_what_a_restore_took_back_and_then_what_happens() -> Resul
     assert_eq!(
         begin(&log.store().await).await?,
         format!(
-            "The epoch has ended at {old_end}; nothing is counted until finish, so finish within a day. Restore the tables, run apply until \
+            "The epoch has ended at {old_end}; nothing is counted until finish, so finish within a day. Restore the tables, run rebuild until \
              nothing is left to do, then run finish."
         )
     );
@@ -129,9 +129,9 @@ async fn finish_says_what_is_wrong_and_changes_nothing() -> Result<()> {
     log.segment(1).await?;
     let (before, stream) = (log.head().await?, log.stream().await?.arn().to_owned());
     for (place, to, want) in [
-        ("/index/", NOW, "give --stream the LatestStreamArn"),
+        ("/index/", NOW, "names another table"),
         ("/stream/", "2026-11-20T09:00:01Z", "is not over yet"),
-        ("/stream/9", NOW, "run begin first"),
+        ("/stream/9", NOW, "run `cargo restore begin --apply` first"),
     ] {
         let stream = stream.replace("/stream/", place);
         let restored = Restored { stream, tables_to: Some(to.parse()?), log_to: None };
@@ -203,7 +203,7 @@ async fn a_torn_log_goes_on_in_a_new_epoch_and_no_number_is_used_again() -> Resu
     log.set_clock("2026-11-20T12:00:00Z")?;
     // Meanwhile a change was counted without the log.
     store.note_missed(Missed { since: Some("2026-11-20T10:30:00Z".parse()?), until: log.now() }).await?;
-    assert_fails(log.finish_log(RESTORED_TO).await, "run begin first");
+    assert_fails(log.finish_log(RESTORED_TO).await, "run `cargo restore begin --apply` first");
     begin(&store).await?;
     log.finish_log(RESTORED_TO).await?;
     log.segment(1).await?;

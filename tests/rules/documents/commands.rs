@@ -1,7 +1,6 @@
 //! Compares the commands of the alarms, the operations and the restore with the template: it has all their names.
 //!
-//! `.ci/try-deployment.py` executes those that pause, and those that cancel after a restore without log and journal, on an
-//! emulator of AWS.
+//! `.ci/try-deployment.py` executes those that pause, and those of `cargo restore`, on an emulator of AWS.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -14,7 +13,7 @@ use crate::template::{FUNCTION, resources, template};
 use crate::tree::{files, in_repository, read};
 
 /// The pages for an operator.
-const PAGES: [&str; 4] = ["docs/alarms.md", "docs/operations.md", "docs/restore.md", "docs/restore-commands.md"];
+const PAGES: [&str; 3] = ["docs/alarms.md", "docs/operations.md", "docs/restore.md"];
 
 /// The functions that all pages use.
 const NAMES: &str = "docs/commands.sh";
@@ -110,7 +109,7 @@ fn the_commands_name_what_the_template_has() -> Result<()> {
 #[test]
 fn bash_parses_every_shell_block() -> Result<()> {
     let script = format!("```sh\n{}```\n", read(NAMES)?);
-    for page in ["docs/operations.md", "docs/restore-commands.md", "docs/deploy.md", NAMES] {
+    for page in ["docs/operations.md", "docs/deploy.md", NAMES] {
         let blocks = if page == NAMES { shell_blocks(&script) } else { shell_blocks(&read(page)?) };
         ensure!(!blocks.is_empty(), "{page} has no shell blocks");
         for block in blocks {
@@ -118,17 +117,6 @@ fn bash_parses_every_shell_block() -> Result<()> {
             ensure!(parsed.status.success(), "{page}: {}\n{block}", String::from_utf8_lossy(&parsed.stderr));
         }
     }
-    Ok(())
-}
-
-/// With fewer shards than the stack has, a list of heads after a restore would miss cancelled payments.
-#[test]
-fn lists_of_heads_read_every_shard_of_the_stack() -> Result<()> {
-    let runbook = runbook()?;
-    let commands = commands(&runbook);
-    let ranges: Vec<&String> = commands.iter().filter(|command| command.contains("seq ")).collect();
-    assert_eq!(ranges, ["for shard in $(seq 0 $((READ_SHARDS - 1))); do"]);
-    ensure!(commands.contains(&"READ_SHARDS=\"$(parameter ReadShards)\"".to_owned()), "READ_SHARDS is not the stack's");
     Ok(())
 }
 
@@ -212,7 +200,13 @@ fn train(command: &str) -> Result<(bool, String)> {
 /// An operator who trains changes nothing of a stack, even with credentials at hand.
 #[test]
 fn for_cargo_local_no_command_reaches_aws() -> Result<()> {
-    for command in ["move_back RequestDeadLetters", "schedule X ENABLED", "sam deploy", "purge DispatchFailures"] {
+    for command in [
+        "move_back RequestDeadLetters",
+        "schedule X ENABLED",
+        "sam deploy",
+        "purge DispatchFailures",
+        "cargo restore close --apply",
+    ] {
         let (succeeds, says) = train(command)?;
         ensure!(!succeeds && says.contains("A stack would get: "), "{command}: {says}");
     }

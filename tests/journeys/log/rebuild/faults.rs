@@ -1,10 +1,13 @@
 //! Changes by a fault of a client or a program are left out, and nothing else: never a sent or settled payment.
 
 use object_store::ObjectStoreExt as _;
+use payments_restore::stages::{Lost, lost};
 use payments_restore::{Change, Finding, Rebuild, Source};
+use payments_store::TableNames;
+use payments_store::schema::{PAYMENTS, Table, create_table};
 
 use super::super::*;
-use super::bank::{Bank, TODAY, attribute};
+use super::bank::{BEGINNING, Bank, TODAY, attribute};
 use crate::report::settlements;
 
 #[tokio::test]
@@ -103,6 +106,35 @@ async fn without_any_log_what_the_long_term_table_knows_is_there() -> Result<()>
     }
     bank.assert_statuses(&[("a", Some("SCHEDULED")), ("c", Some("SCHEDULED")), ("g", None)]).await?;
     bank.recount().await
+}
+
+/// Without a log, the old table's cancels are listed. A list of fewer shards would miss some, and the sweep would pay them.
+#[tokio::test]
+async fn cancels_of_the_old_table_are_found_in_every_shard() -> Result<()> {
+    let bank = Bank::in_world(World::with(|environment| environment.shards = 4).await?).await?;
+    bank.set_clock(BEGINNING)?;
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    for name in names {
+        bank.create(name, "2026-12-01").await?;
+    }
+    let client = bank.environment.client();
+    create_table(&client, "restored", &Table { stream: None, ..PAYMENTS }).await?;
+    bank.put_items("restored", bank.copies().await?.hot).await?;
+    bank.create("not-in-the-new-table", "2026-12-01").await?;
+    for name in names.into_iter().skip(1).chain(["not-in-the-new-table"]) {
+        bank.cancel(name).await?;
+    }
+    let old = bank.store().await;
+    let new = Store::new(client, TableNames { payments: "restored".to_owned(), ..old.tables().clone() });
+    let found = lost(&old, &new, "4".parse()?).await?;
+    let mut wanted: Vec<String> = names.iter().skip(1).map(|name| bank.id(name)).collect();
+    wanted.sort();
+    let mut ids: Vec<&str> = found.iter().map(Lost::payment).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, wanted);
+    ensure!(lost(&old, &new, "1".parse()?).await?.len() < wanted.len(), "all are in one shard");
+    assert_fails(lost(&old, &old, "4".parse()?).await, "the stack still has the old hot table");
+    Ok(())
 }
 
 /// An archived cancellation decides, whatever the restored table says.

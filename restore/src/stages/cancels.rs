@@ -1,0 +1,153 @@
+//! Without log and journal: cancels that only the old hot table knows are repeated.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, ensure};
+use payments_model::{BusinessDate, HeadKey, ShardCount, Status, UtcSecond};
+use payments_store::key::{account_partition, head_sort};
+use payments_store::{DueRange, DueUntil, Store};
+use serde_json::{Value, json};
+
+use crate::call::Call;
+use crate::note::{Kind, Note};
+use crate::stack::StackNow;
+use crate::stages::{fact, step};
+use crate::step::{Runner, Step, Want};
+
+/// The heads that one query reads.
+const PAGE: u16 = 1_000;
+
+/// The client that trails and events name.
+const CLIENT: &str = "restore";
+
+/// The most times that the logs are asked whether a query is complete.
+const MAX_ASKED: u32 = 60;
+
+/// A scheduled payment whose cancel the restore took back: its head's key, as the table has it, and the two ids.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lost {
+    partition: String,
+    sort: String,
+    account: String,
+    payment: String,
+}
+
+/// Returns the payments that the old hot table has cancelled, and the new one has scheduled.
+///
+/// # Errors
+/// If a table cannot be read.
+pub async fn lost(old: &Store, new: &Store, shards: ShardCount) -> Result<Vec<Lost>> {
+    ensure!(
+        old.tables().payments != new.tables().payments,
+        "the stack still has the old hot table; import the new one first"
+    );
+    let cancelled = heads(old, shards, Status::Cancelled).await?;
+    let scheduled = heads(new, shards, Status::Scheduled).await?;
+    Ok(cancelled.intersection(&scheduled).cloned().collect())
+}
+
+async fn heads(store: &Store, shards: ShardCount, status: Status) -> Result<BTreeSet<Lost>> {
+    let mut heads = BTreeSet::new();
+    for shard in shards.all() {
+        let mut after = None;
+        loop {
+            let range = DueRange { shard, status, until: DueUntil::Before(BusinessDate::MAX), after };
+            let page = store.due_page(&range, PAGE).await?;
+            for row in page.rows {
+                heads.insert(Lost::from_key(&row?.head));
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(heads)
+}
+
+impl Lost {
+    /// The payment's id.
+    pub fn payment(&self) -> &str {
+        &self.payment
+    }
+
+    fn from_key(key: &HeadKey) -> Self {
+        Self {
+            partition: account_partition(&key.account),
+            sort: head_sort(key.slot),
+            account: key.account.to_string(),
+            payment: key.slot.payment_id.to_string(),
+        }
+    }
+}
+
+/// The steps that cancel these payments. Trails and events show them as cancels of a client, `restore`.
+///
+/// # Errors
+/// If the stack is not this system's.
+pub fn cancels(note: &Note, stack: &StackNow, lost: &[Lost]) -> Result<Vec<Step>> {
+    let (function, claim) = (stack.resource("IngestFunction")?, stack.parameter("AccountClaim")?);
+    let of_one = |one: &Lost| {
+        let Lost { partition, sort, account, payment } = one;
+        let call = Call::invoke(function, &event(account, payment, claim));
+        let read = Call::aws(&format!("dynamodb get-item --consistent-read --table-name {} --key", note.hot.new))
+            .with(json!({"pk": {"S": partition}, "sk": {"S": sort}}).to_string());
+        let remedy = "compare the payment with the transaction service: never cancel what it has paid";
+        let done = fact(format!("status of {payment}"), read, "/Item/status/S", Want::Is(json!("CANCELLED")), remedy);
+        let needs = vec![stack.has_table(Kind::Hot, &note.hot.new)];
+        Step {
+            needs,
+            within: std::time::Duration::ZERO,
+            ..step(format!("Cancel {payment} of {account}"), call, vec![done])
+        }
+    };
+    Ok(lost.iter().map(of_one).collect())
+}
+
+/// The event of API Gateway for a client's cancel.
+fn event(account: &str, payment: &str, claim: &str) -> Value {
+    let route = "POST /accounts/{accountId}/payments/{paymentId}/cancel";
+    let path = format!("/accounts/{account}/payments/{payment}/cancel");
+    json!({
+        "version": "2.0", "routeKey": route, "rawPath": path, "rawQueryString": "", "headers": {},
+        "requestContext": {
+            "authorizer": {"jwt": {"claims": {
+                "client_id": CLIENT, "scope": "payments/write", claim: account,
+            }, "scopes": null}},
+            "http": {"method": "POST", "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"},
+            "requestId": format!("restore-{payment}"), "routeKey": route, "stage": "$default",
+        },
+        "pathParameters": {"accountId": account, "paymentId": payment}, "isBase64Encoded": false,
+    })
+}
+
+/// Counts the cancels and the amendments since T that clients were told about, repeated ones too.
+///
+/// # Errors
+/// If the access log cannot be queried.
+pub fn told(note: &Note, runner: &mut Runner<'_>, now: UtcSecond) -> Result<()> {
+    let to = note.hot.to.context("the hot table was not restored")?;
+    let [from, until] = [to, now].map(|at| at.as_chrono().timestamp());
+    for (what, route) in [("cancels", "/cancel/"), ("amendments", "/PUT/")] {
+        let start = Call::aws(&format!(
+            "logs start-query --log-group-name /aws/vendedlogs/{}/api --start-time {from} --end-time {until} --query-string",
+            note.stack
+        ))
+        .with(format!("filter route like {route} and status like /200/ | stats count() as told"));
+        let started = runner.read(&start)?;
+        let id = started["queryId"].as_str().context("the stack has no access log")?;
+        let results = Call::aws(&format!("logs get-query-results --query-id {id}"));
+        let mut answer = runner.read(&results)?;
+        for _ in 0..MAX_ASKED {
+            if ["Complete", "Failed", "Cancelled", "Timeout"].iter().any(|end| answer["status"] == *end) {
+                break;
+            }
+            (runner.pause)(std::time::Duration::from_secs(2));
+            answer = runner.read(&results)?;
+        }
+        ensure!(answer["status"] == "Complete", "the query of {what} is {}; run this again", answer["status"]);
+        let count = answer["results"][0][0]["value"].as_str().unwrap_or("0");
+        (runner.say)(&format!("Clients were told about {count} {what} since {to}, repeated ones included."));
+    }
+    Ok(())
+}

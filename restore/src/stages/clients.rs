@@ -1,0 +1,85 @@
+//! The API's clients: closed, open for creates, or open.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::call::Call;
+use crate::note::Note;
+use crate::stack::StackNow;
+use crate::stages::{fact, step};
+use crate::step::{Fact, Step, Want};
+
+/// The requests that clients may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allowed {
+    /// Only reads.
+    Reads,
+    /// Reads and creates.
+    Creates,
+    /// All: the limits of the template.
+    All,
+}
+
+/// A route that writes, whether it creates, and the requests a second and the burst that the template allows.
+type Route = (&'static str, bool, Option<(u64, u64)>);
+
+/// The routes that write. One without numbers has those of CreatesPerSecond.
+const ROUTES: [Route; 6] = [
+    ("POST /accounts/{accountId}/payments", true, None),
+    ("POST /payment-batches", true, Some((10, 10))),
+    ("POST /accounts/{accountId}/payment-batches", true, Some((2, 2))),
+    ("POST /accounts/{accountId}/payments/{paymentId}/cancel", false, Some((8, 8))),
+    ("PUT /accounts/{accountId}/payments/{paymentId}", false, Some((2, 2))),
+    ("POST /console/actions/{action}", false, Some((2, 4))),
+];
+
+/// The step that opens or closes the API.
+///
+/// # Errors
+/// If the stack is not this system's.
+pub fn clients(note: &Note, stack: &StackNow, allowed: Allowed) -> Result<Vec<Step>> {
+    let settings = settings(stack, allowed)?;
+    let api = stack.resource("PaymentsApi")?;
+    let call = Call::aws(&format!("apigatewayv2 update-stage --api-id {api} --stage-name"));
+    let call = call.with("$default").with("--route-settings").with(settings.to_string());
+    let (what, needs) = match allowed {
+        Allowed::Reads => (
+            "Close the API for creates, amendments and cancels: clients get a 429, and may try again later",
+            stack.paused()?,
+        ),
+        Allowed::Creates => ("Open the API for creates alone", has_new_tables(note, stack)),
+        Allowed::All => ("Open the API for creates, amendments and cancels", has_new_tables(note, stack)),
+    };
+    Ok(vec![Step { needs, ..step(what, call, vec![limits(api, settings)]) }])
+}
+
+/// The API has these limits.
+fn limits(api: &str, settings: Value) -> Fact {
+    let call = Call::aws(&format!("apigatewayv2 get-stage --api-id {api} --stage-name")).with("$default");
+    fact("the API's RouteSettings", call, "/RouteSettings", Want::Is(settings), "run `cargo restore close` again")
+}
+
+/// No client can create, amend or cancel.
+pub(super) fn closed(stack: &StackNow) -> Result<Fact> {
+    let remedy = "close the API first: `cargo restore close`".to_owned();
+    Ok(Fact { remedy, ..limits(stack.resource("PaymentsApi")?, settings(stack, Allowed::Reads)?) })
+}
+
+fn has_new_tables(note: &Note, stack: &StackNow) -> Vec<Fact> {
+    note.each().map(|(kind, table)| stack.has_table(kind, &table.new)).to_vec()
+}
+
+fn settings(stack: &StackNow, allowed: Allowed) -> Result<Value> {
+    let has_metrics = stack.parameter("Monitoring")? == "on";
+    let creates = stack.number("CreatesPerSecond")?;
+    let mut settings = serde_json::Map::new();
+    for (route, is_create, limits) in ROUTES {
+        let is_open = allowed == Allowed::All || (is_create && allowed == Allowed::Creates);
+        let (rate, burst) = if is_open { limits.unwrap_or((creates, creates)) } else { (0, 0) };
+        let limit = json!({
+            "DetailedMetricsEnabled": has_metrics, "ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst
+        });
+        settings.insert(route.to_owned(), limit);
+    }
+    Ok(settings.into())
+}

@@ -1,0 +1,120 @@
+//! The log's epoch: what must be true before it ends, and before the next one begins.
+
+use anyhow::{Context as _, Result};
+use chrono::TimeDelta;
+use payments_model::UtcSecond;
+use serde_json::json;
+
+use crate::call::Call;
+use crate::note::{Kind, Note, Origin};
+use crate::stack::{StackNow, describe};
+use crate::stages::clients::closed;
+use crate::stages::tables::{expiry, streamed};
+use crate::stages::{describe_table, fact, wait};
+use crate::step::{Act, Fact, Runner, Step, Want};
+
+/// An invocation may begin five minutes after it was asked for, and runs for up to ten.
+const LAST_INVOCATION: TimeDelta = TimeDelta::minutes(15);
+
+/// For how long back the age of the stream's records is read.
+const AGES: TimeDelta = TimeDelta::minutes(10);
+
+/// A minute: changes that are older wait to be counted.
+const COUNTED_MILLISECONDS: u64 = 60_000;
+
+/// The steps before the epoch ends. `is_counted` is whether the old stream must have been counted.
+///
+/// # Errors
+/// If the stack is not this system's.
+pub fn before_begin(note: &Note, stack: &StackNow, is_counted: bool, now: UtcSecond) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    if note.hot.is_new() {
+        let mut paused = stack.paused()?;
+        paused.push(closed(stack)?);
+        steps.push(needed("The stack is paused, and the API is closed", paused));
+        if is_counted {
+            steps.push(counted(stack, now)?);
+        }
+    }
+    if note.log.is_new() && note.hot.is_new() {
+        steps.push(quiet(stack, now));
+    }
+    Ok(steps)
+}
+
+/// Waits until the changes of the old stream are counted: a change that is not counted by now never comes into the log.
+fn counted(stack: &StackNow, now: UtcSecond) -> Result<Step> {
+    let function = stack.resource("StreamAggregatorFunction")?;
+    let from = now.saturating_add(-AGES);
+    let call = Call::aws(&format!(
+        "cloudwatch get-metric-statistics --namespace AWS/Lambda --metric-name IteratorAge --dimensions \
+         Name=FunctionName,Value={function} --start-time {from} --end-time {now} --period 60 --statistics Maximum \
+         --query"
+    ))
+    .with("sort_by(Datapoints, &Timestamp)[-1].Maximum");
+    let remedy = "run this again in a few minutes, or with --uncounted if the old table has lost its stream";
+    let age = fact("IteratorAge of stream-aggregator", call, "", Want::Below(COUNTED_MILLISECONDS), remedy);
+    Ok(needed("The old stream is counted", vec![age]))
+}
+
+/// Nothing old can write to the lost log any more.
+fn quiet(stack: &StackNow, now: UtcSecond) -> Step {
+    let since = now.saturating_add(-LAST_INVOCATION);
+    let read = describe(&stack.name).with("--query").with("Stacks[0].LastUpdatedTime");
+    let remedy = "run this again a quarter of an hour after the last deployment";
+    let updated = fact("the last update of the stack", read, "", Want::Until(since), remedy);
+    needed("No old invocation writes any more", vec![updated])
+}
+
+/// A step that does nothing, and is refused until these facts are true.
+fn needed(what: &str, facts: Vec<Fact>) -> Step {
+    Step { needs: facts.clone(), ..wait(what, facts) }
+}
+
+/// The step that publishes until the journal is at the log's end.
+///
+/// # Errors
+/// If the stack is not this system's.
+pub fn published(stack: &StackNow) -> Result<Vec<Step>> {
+    let call = Call::invoke(stack.resource("PublishFunction")?, &json!({"action": "publish"}));
+    let act = Act::RunUntil(call, "/journalSegmentsBehind", json!(0));
+    Ok(vec![Step { act, ..wait("Publish until the journal is at the log's end", Vec::new()) }])
+}
+
+/// The steps before the next epoch begins. `is_ended` is whether the epoch of a lost log was ended in its old table.
+///
+/// # Errors
+/// If the stack is not this system's.
+pub fn before_finish(note: &Note, stack: &StackNow, is_ended: bool, now: UtcSecond) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    if note.hot.is_new() {
+        steps.extend([streamed(Kind::Hot, &note.hot), expiry(Kind::Hot, &note.hot)]);
+    }
+    if note.log.is_new() && !note.hot.is_new() {
+        steps.push(needed("The stack uses the new log", vec![stack.has_table(Kind::Log, &note.log.new)]));
+        if !is_ended {
+            steps.push(quiet(stack, now));
+        }
+    }
+    if note.hot.origin == Origin::Used {
+        let function = stack.resource("StreamAggregatorFunction")?;
+        let query =
+            format!("EventSourceMappings[?!contains(EventSourceArn, ':table/{}/')].EventSourceArn | [0]", note.hot.new);
+        let read =
+            Call::aws(&format!("lambda list-event-source-mappings --function-name {function} --query")).with(query);
+        let remedy = "disable and delete the mapping of the old stream, then run this again";
+        let other = fact("another stream that stream-aggregator takes", read, "", Want::Missing, remedy);
+        steps.push(needed("Only the new stream is counted", vec![other]));
+    }
+    Ok(steps)
+}
+
+/// Reads the stream that the hot table has now.
+///
+/// # Errors
+/// If it has none.
+pub fn stream(note: &Note, runner: &mut Runner<'_>) -> Result<String> {
+    let table = runner.read(&describe_table(&note.hot.new))?;
+    let arn = table["Table"]["LatestStreamArn"].as_str();
+    Ok(arn.with_context(|| format!("{} has no stream; switch it on, then run this again", note.hot.new))?.to_owned())
+}

@@ -1,0 +1,120 @@
+//! The start of a restore: its file.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use payments_model::{ShardCount, UtcSecond};
+use serde_json::json;
+
+use crate::note::{Kind, Note, Origin, Table};
+use crate::stack::StackNow;
+use crate::stages::{SOON, describe_table, fact, window};
+use crate::step::{Act, Fact, Read, Step, Want};
+
+/// The tables to restore, and the instants.
+#[derive(Debug, Clone, Args)]
+pub struct Start {
+    /// The stack: payments-prod or payments-dev.
+    #[arg(long)]
+    pub stack: String,
+
+    /// T: restore the hot table to this instant, such as 2026-11-20T09:00:00Z.
+    #[arg(long, value_name = "INSTANT", required_unless_present = "log")]
+    pub to: Option<UtcSecond>,
+
+    /// Also restore the long-term table, to the latest possible instant.
+    #[arg(long, requires = "to")]
+    pub history: bool,
+
+    /// The log's table is damaged or lost: restore it from the damaged table, from the backup of the deleted one, or begin an empty one. `used`: the stack uses
+    /// a restored log already, and only the new epoch is missing.
+    #[arg(long, value_name = "ORIGIN", requires = "log_to")]
+    pub log: Option<Origin>,
+
+    /// L: the instant to which the log is restored, or at which it was lost.
+    #[arg(long, value_name = "INSTANT", requires = "log")]
+    pub log_to: Option<UtcSecond>,
+
+    /// The stack uses the restored hot table already: only the new epoch is missing.
+    #[arg(long, requires = "to", conflicts_with = "history")]
+    pub used: bool,
+
+    /// 2 for the second restore of this stack, and so on: a part of the new tables' names.
+    #[arg(long, default_value_t = 1)]
+    pub number: u32,
+}
+
+/// The step that writes the restore's file.
+///
+/// # Errors
+/// If the stack is not this system's, or the file is of another restore.
+pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now: UtcSecond) -> Result<Vec<Step>> {
+    let shards: ShardCount = stack.parameter("ReadShards")?.parse().context("the parameter ReadShards is wrong")?;
+    let table = |kind: Kind, origin: Origin, to| {
+        let old = stack.table(kind)?.to_owned();
+        let restored = format!("{}-restored-{}-{}", choices.stack, kind.word(), choices.number);
+        let stays = matches!(origin, Origin::Kept | Origin::Used);
+        anyhow::Ok(Table { new: if stays { old.clone() } else { restored }, old, origin, to })
+    };
+    let hot = match (choices.to, choices.used) {
+        (None, _) => Origin::Kept,
+        (Some(_), false) => Origin::Table,
+        (Some(_), true) => Origin::Used,
+    };
+    let history = if choices.history { Origin::Table } else { Origin::Kept };
+    let mut note = Note {
+        stack: choices.stack.clone(),
+        number: choices.number,
+        begun: Some(now),
+        shards: shards.get(),
+        hot: table(Kind::Hot, hot, choices.to)?,
+        history: table(Kind::History, history, None)?,
+        log: table(Kind::Log, choices.log.unwrap_or(Origin::Kept), choices.log_to)?,
+    };
+    let mut needs = Vec::new();
+    if let Ok(before) = Note::read(&folder.join(path)) {
+        note.begun = before.begun;
+        let file = path.display();
+        ensure!(note == before, "{file} is of another restore, or of other choices; move it away, then run this again");
+    }
+    for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new()) {
+        needs.extend(needed_of(kind, table));
+    }
+    let text = serde_json::to_string_pretty(&note)? + "\n";
+    let done = Fact {
+        name: format!("the size of {}", path.display()),
+        read: Read::Size(path.to_owned()),
+        part: String::new(),
+        of: None,
+        want: Want::Is(json!(text.len())),
+        remedy: "free the disk".to_owned(),
+    };
+    let restored = note.each().map(|(_, table)| {
+        let to = table.to.map(|to| format!(" to {to}")).unwrap_or_default();
+        match table.origin {
+            Origin::Kept => format!("{} stays", table.old),
+            Origin::Used => format!("{} is restored{to} already", table.new),
+            Origin::Empty => format!("an empty {} takes the place of {}", table.new, table.old),
+            _ => format!("{} is restored{to} as {}", table.old, table.new),
+        }
+    });
+    let what = format!("Note what is restored: {}", restored.join(", "));
+    Ok(vec![Step { what, needs, act: Act::Write(path.to_owned(), text), done: vec![done], failed: None, within: SOON }])
+}
+
+/// The new table's name is free, and the old table can be restored.
+fn needed_of(kind: Kind, table: &Table) -> Vec<Fact> {
+    let remedy = "it is of an earlier restore: give another --number";
+    let mut needs = vec![fact(
+        format!("the table {}", table.new),
+        describe_table(&table.new),
+        "/Table/TableName",
+        Want::Missing,
+        remedy,
+    )];
+    if table.origin == Origin::Table {
+        needs.push(window(&table.old, table.to, kind));
+    }
+    needs
+}

@@ -1,0 +1,329 @@
+//! The stages of a restore over a world without AWS: plans, refusals, and runs that are cut off.
+
+mod world;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use payments_model::UtcSecond;
+use payments_restore::stages::{
+    Allowed, Start, before_begin, before_finish, changes, clients, endpoints, files, import, published, start, tables,
+    template,
+};
+use payments_restore::{Note, Origin, Runner, StackNow, Step};
+
+use crate::world::World;
+
+const T: &str = "2026-11-20T09:00:00Z";
+const NOW: &str = "2026-11-20T10:00:00Z";
+
+fn at(text: &str) -> Option<UtcSecond> {
+    text.parse().ok()
+}
+
+/// The hot table is restored to T.
+fn hot() -> Start {
+    let stack = "payments-prod".to_owned();
+    Start { stack, to: at(T), history: false, log: None, log_to: None, used: false, number: 1 }
+}
+
+/// All tables are restored.
+fn all() -> Start {
+    Start { history: true, ..log(Origin::Table, at(T)) }
+}
+
+/// The log is restored, or begins empty.
+fn log(origin: Origin, to: Option<UtcSecond>) -> Start {
+    Start { to, log: Some(origin), log_to: at("2026-11-20T09:30:00Z"), ..hot() }
+}
+
+/// Runs the start, and reads its file.
+fn noted(world: &mut World, choices: &Start) -> Result<Note> {
+    let apply = |runner: &mut Runner<'_>| {
+        let stack = StackNow::read(&choices.stack, runner)?;
+        start(choices, &stack, Path::new("restore.json"), &runner.folder, NOW.parse()?)
+    };
+    world.go(true, apply)?;
+    world.said.clear();
+    Note::read(&world.folder.path().join("restore.json"))
+}
+
+/// The steps of a stage.
+type Steps = fn(&Note, &StackNow, &mut Runner<'_>) -> Result<Vec<Step>>;
+
+/// A stage: its name, whether all tables are restored, and its steps.
+type Stage = (&'static str, bool, Steps);
+
+/// The stages in the order of docs/restore.md. The log's epoch, and what is brought back, are tested over an engine.
+const STAGES: [Stage; 11] = [
+    ("close", false, |note, stack, _| clients(note, stack, Allowed::Reads)),
+    ("begin", false, |note, stack, _| Ok([before_begin(note, stack, true, NOW.parse()?)?, published(stack)?].concat())),
+    ("tables", false, tables),
+    ("tables-all", true, tables),
+    ("endpoints", true, |note, _, runner| endpoints(note, runner)),
+    ("files", true, |note, stack, runner| files(note, stack, true, runner)),
+    ("finish", false, |note, stack, _| before_finish(note, stack, false, NOW.parse()?)),
+    ("template", false, |note, stack, runner| template(note, stack, &runner.folder)),
+    ("changes", false, changes),
+    ("import", false, import),
+    ("open", false, |note, stack, _| clients(note, stack, Allowed::All)),
+];
+
+/// The webhook endpoints of the restored long-term table, and this month's audit trail of the old one.
+const ENDPOINTS: &str = concat!(
+    "aws dynamodb query --table-name payments-prod-restored-history-1 --key-condition-expression ",
+    "'pk = :webhooks AND sk >= :first' --expression-attribute-values ",
+    r#"'{":first":{"S":"-"},":webhooks":{"S":"WEBHOOK#ENDPOINTS"}}' => "#,
+    r#"{"Items":[{"sk":{"S":"books"}},{"sk":{"S":"app"}}]}"#
+);
+const AUDIT: &str = concat!(
+    "aws dynamodb query --table-name history --key-condition-expression 'pk = :month' --expression-attribute-values ",
+    r#"'{":month":{"S":"AUDIT#2026-11"}}' => {"Items":[]}"#
+);
+
+fn stage(name: &str) -> Result<(bool, Steps)> {
+    STAGES.iter().find(|(stage, ..)| *stage == name).context("no stage").map(|(.., all, steps)| (*all, *steps))
+}
+
+/// Stages before this one have run, and somebody has committed the template.
+fn ready(world: &mut World, name: &str) -> Result<Note> {
+    let (is_all, _) = stage(name)?;
+    world.set(ENDPOINTS)?;
+    world.set(AUDIT)?;
+    let template = "\
+Resources:
+  PaymentsTable:
+    Type: AWS::DynamoDB::Table
+    DeletionPolicy: !If [IsProd, Retain, Delete]
+    UpdateReplacePolicy: !If [IsProd, Retain, Delete]
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+";
+    std::fs::write(world.folder.path().join("template.yaml"), template)?;
+    let note = noted(world, &if is_all { all() } else { hot() })?;
+    if is_all {
+        world.stage(true, &note, stage("close")?.1)?;
+    }
+    for (.., steps) in STAGES.iter().take_while(|(other, ..)| *other != name).filter(|(_, all, _)| *all == is_all) {
+        world.stage(true, &note, steps)?;
+    }
+    world.acts.clear();
+    world.said.clear();
+    Ok(note)
+}
+
+#[test]
+fn each_stage_shows_its_steps_and_changes_nothing() -> Result<()> {
+    for (name, _, steps) in STAGES {
+        let mut world = World::new()?;
+        let note = ready(&mut world, name)?;
+        let is_done = world.stage(false, &note, steps)?;
+        assert!(!is_done && world.acts.is_empty(), "{name}: {:?}", world.acts);
+        insta::assert_snapshot!(name, world.said.join("\n"));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_stage_that_is_cut_off_does_what_is_left_and_nothing_twice() -> Result<()> {
+    let mut cuts = 0;
+    for (name, _, steps) in STAGES {
+        let mut world = World::new()?;
+        let note = ready(&mut world, name)?;
+        world.stage(true, &note, steps)?;
+        let whole = world.acts.clone();
+        let is_done = world.stage(false, &note, steps)?;
+        // Nobody knows without publishing whether there is something to publish.
+        assert!(is_done || name == "begin", "{name}: {:#?}", world.said);
+        for cut in 0..whole.len() {
+            let mut world = World::new()?;
+            let note = ready(&mut world, name)?;
+            world.lost = Some(cut);
+            world.stage(true, &note, steps).unwrap_err();
+            world.lost = None;
+            world.stage(true, &note, steps)?;
+            // Building, uploading and publishing can be repeated; the change set is made once.
+            let once = |acts: &[String]| {
+                let repeatable = ["sam ", "aws s3 cp packaged", "echo '{\"action\":\"publish\"}'"];
+                acts.iter().filter(|act| !repeatable.iter().any(|it| act.starts_with(it))).cloned().collect::<Vec<_>>()
+            };
+            assert_eq!(once(&world.acts), once(&whole), "{name}, cut after {}", whole[cut]);
+            cuts += 1;
+        }
+    }
+    assert!(cuts >= 40, "{cuts} cuts");
+    Ok(())
+}
+
+/// A read that finds another world than a stage needs: the stage, the read and its answer.
+const OTHERWISE: [(&str, &str, &str); 19] = [
+    (
+        "close",
+        concat!(
+            "aws cloudformation describe-stacks --stack-name payments-prod --query ",
+            r"'Stacks[0].Parameters[?ParameterKey=='\''Paused'\''].ParameterValue | [0]'"
+        ),
+        r#""none""#,
+    ),
+    (
+        "close",
+        MAPPINGS,
+        r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Disabled"},{"UUID":"mapping-2","State":"Enabled"}]}"#,
+    ),
+    (
+        "close",
+        "aws scheduler list-schedules",
+        r#"{"Schedules":[{"Name":"DailyDueSweeperFunctionSweep","State":"ENABLED"}]}"#,
+    ),
+    ("begin", LIMITS, OPEN),
+    ("begin", AGE, "90000.5"),
+    ("tables", LIMITS, OPEN),
+    ("tables-all", LIMITS, OPEN),
+    (
+        "tables",
+        "aws scheduler list-schedules",
+        r#"{"Schedules":[{"Name":"DailyDueSweeperFunctionSweep","State":"DISABLED"},{"Name":"DailyDueSweeperFunctionRedrive","State":"ENABLED"}]}"#,
+    ),
+    (
+        "tables",
+        BACKUPS,
+        r#"{"ContinuousBackupsDescription":{"PointInTimeRecoveryDescription":
+        {"EarliestRestorableDateTime":"2026-11-20T09:00:01+00:00"}}}"#,
+    ),
+    (
+        "tables",
+        BACKUPS,
+        r#"{"ContinuousBackupsDescription":{"PointInTimeRecoveryDescription":
+        {"LatestRestorableDateTime":1795165199.9}}}"#,
+    ),
+    ("changes", "git status --porcelain --untracked-files=no -- template.yaml", r#"" M template.yaml""#),
+    ("import", SET, r#"{"Status":"CREATE_PENDING"}"#),
+    ("import", SET, r#"{"Changes":[]}"#),
+    (
+        "import",
+        SET,
+        r#"{"Changes":[
+        {"ResourceChange":{"Action":"Import","LogicalResourceId":"PaymentsTable2"}},
+        {"ResourceChange":{"Action":"Remove","LogicalResourceId":"PaymentsTable","PolicyAction":"Delete"}}]}"#,
+    ),
+    (
+        "import",
+        SET,
+        r#"{"Changes":[
+        {"ResourceChange":{"Action":"Import","LogicalResourceId":"PaymentsTable2"}},
+        {"ResourceChange":{"Action":"Remove","LogicalResourceId":"PaymentsTable","PolicyAction":"Retain"}},
+        {"ResourceChange":{"Action":"Modify","LogicalResourceId":"PublishFunctionSegmentAppended","Replacement":"True"}},
+        {"ResourceChange":{"Action":"Modify","LogicalResourceId":"ReportsBucket","ResourceType":"AWS::S3::Bucket","Replacement":"Conditional"}},
+        {"ResourceChange":{"Action":"Add","LogicalResourceId":"LogTable2","ResourceType":"AWS::DynamoDB::Table"}}]}"#,
+    ),
+    ("import", MAPPINGS, r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Enabled"}]}"#),
+    ("open", HOT_OUTPUT, r#""hot""#),
+    ("finish of the log", AGE, "null"),
+    ("finish of a used table", MAPPED, r#""arn:aws:dynamodb:eu-west-2:1:table/older/stream/1""#),
+];
+
+const AGE: &str = concat!(
+    "aws cloudwatch get-metric-statistics --namespace AWS/Lambda --metric-name IteratorAge --dimensions ",
+    "Name=FunctionName,Value=stream-aggregator --start-time 2026-11-20T09:50:00Z --end-time 2026-11-20T10:00:00Z ",
+    "--period 60 --statistics Maximum --query 'sort_by(Datapoints, &Timestamp)[-1].Maximum'"
+);
+const BACKUPS: &str = "aws dynamodb describe-continuous-backups --table-name hot";
+const HOT_OUTPUT: &str = concat!(
+    "aws cloudformation describe-stacks --stack-name payments-prod --query ",
+    r"'Stacks[0].Outputs[?OutputKey=='\''PaymentsTableName'\''].OutputValue | [0]'"
+);
+const LIMITS: &str = "aws apigatewayv2 get-stage --api-id api --stage-name '$default'";
+const MAPPINGS: &str = "aws lambda list-event-source-mappings";
+const MAPPED: &str = concat!(
+    "aws lambda list-event-source-mappings --function-name stream-aggregator --query ",
+    r"'EventSourceMappings[?!contains(EventSourceArn, '\'':table/hot/'\'')].EventSourceArn | [0]'"
+);
+const OPEN: &str = r#"{"RouteSettings":{"POST /payment-batches":{"ThrottlingRateLimit":10}}}"#;
+const SET: &str = "aws cloudformation describe-change-set --stack-name payments-prod --change-set-name restored-1";
+
+#[test]
+fn a_stage_is_refused_if_the_world_is_not_as_its_plan() -> Result<()> {
+    let mut refusals = Vec::new();
+    for (name, read, answer) in OTHERWISE {
+        let run = |is_apply| {
+            let mut world = World::new()?;
+            let (note, steps) = match name {
+                "finish of the log" => (noted(&mut world, &log(Origin::Table, None))?, stage("finish")?.1),
+                "finish of a used table" => (noted(&mut world, &Start { used: true, ..hot() })?, stage("finish")?.1),
+                _ => (ready(&mut world, name)?, stage(name)?.1),
+            };
+            world.set(&format!("{read} => {answer}"))?;
+            let refused = world.stage(is_apply, &note, steps).map_err(|error| format!("{error:#}"));
+            assert!(world.acts.is_empty(), "{name}: {:?}", world.acts);
+            anyhow::Ok(refused.expect_err(name))
+        };
+        let refusal = run(false)?;
+        assert_eq!(run(true)?, refusal, "{name}");
+        refusals.push(format!("{name}: {refusal}"));
+    }
+    insta::assert_snapshot!("refusals", refusals.join("\n\n"));
+    Ok(())
+}
+
+/// A start is refused for tables that cannot be restored, and for a file that is not its own.
+#[test]
+fn a_restore_begins_with_free_names_and_its_own_file() -> Result<()> {
+    let refused = |prepare: &dyn Fn(&mut World) -> Result<()>, choices: &Start| {
+        let mut world = World::new()?;
+        prepare(&mut world)?;
+        let refused = noted(&mut world, choices).expect_err("a start");
+        anyhow::Ok(format!("{refused:#}"))
+    };
+    let taken = |world: &mut World| {
+        world.set(
+            r#"aws dynamodb describe-table --table-name payments-prod-restored-hot-1 => {"Table":{"TableName":"x"}}"#,
+        )
+    };
+    let began = |world: &mut World| noted(world, &hot()).map(drop);
+    insta::assert_snapshot!(refused(&taken, &hot())?, @r#"step 1 is refused: the table payments-prod-restored-hot-1 is "x", expected missing; it is of an earlier restore: give another --number"#);
+    insta::assert_snapshot!(refused(&began, &all())?, @"restore.json is of another restore, or of other choices; move it away, then run this again");
+    insta::assert_snapshot!(refused(&|_| Ok(()), &Start { to: at("2026-10-15T00:00:00Z"), ..hot() })?, @r#"step 1 is refused: the backups' window of hot is {"EarliestRestorableDateTime":"2026-10-16T00:00:00+00:00","LatestRestorableDateTime":1795168800.5,"PointInTimeRecoveryStatus":"ENABLED"}, expected a window with 2026-10-15T00:00:00Z; choose an instant to which the hot table can be restored, and start again"#);
+    // The same start is done.
+    let mut world = World::new()?;
+    let note = noted(&mut world, &hot())?;
+    assert_eq!(noted(&mut world, &hot())?, note);
+    Ok(())
+}
+
+#[test]
+fn a_step_that_is_not_done_says_so() -> Result<()> {
+    let mut world = World::new()?;
+    let note = ready(&mut world, "changes")?;
+    world.failing = vec![format!(r#"{SET} => {{"Status":"FAILED"}}"#)];
+    let failed = world.stage(true, &note, changes).expect_err("a failed change set");
+    insta::assert_snapshot!(format!("{failed:#}"), @"step 1, Build the committed template, and make a change set of it, which changes nothing yet: the change set failed: look why, then `aws cloudformation delete-change-set --stack-name payments-prod --change-set-name restored-1`, then run `cargo restore changes --apply` again");
+    let mut world = World::new()?;
+    let note = ready(&mut world, "tables")?;
+    world.failing = vec![String::from("aws dynamodb describe-table --table-name payments-prod-restored-hot-1 => null")];
+    let failed = world.stage(true, &note, tables).expect_err("a table that does not appear");
+    insta::assert_snapshot!(format!("{failed:#}"), @"step 1, Restore hot as payments-prod-restored-hot-1: it is not done: TableName of payments-prod-restored-hot-1 is missing, expected there; look at the table, then run this again");
+    Ok(())
+}
+
+#[test]
+fn a_lost_log_is_restored_from_its_backup_or_begins_empty() -> Result<()> {
+    for (origin, wanted) in [
+        (
+            Origin::Backup,
+            "aws dynamodb restore-table-from-backup --target-table-name payments-prod-restored-log-1 --backup-arn arn:last",
+        ),
+        (
+            Origin::Empty,
+            "aws dynamodb create-table --table-name payments-prod-restored-log-1 --billing-mode PAY_PER_REQUEST --attribute-definitions \
+             AttributeName=pk,AttributeType=S AttributeName=sk,AttributeType=S --key-schema AttributeName=pk,KeyType=HASH \
+             AttributeName=sk,KeyType=RANGE --sse-specification Enabled=true,SSEType=KMS,KMSMasterKeyId=key",
+        ),
+    ] {
+        let mut world = World::new()?;
+        let note = noted(&mut world, &log(origin, None))?;
+        world.stage(true, &note, tables)?;
+        assert_eq!(world.acts[0], wanted);
+        assert_eq!(world.acts.len(), 6, "{:#?}", world.acts);
+    }
+    Ok(())
+}
