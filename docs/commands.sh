@@ -2,7 +2,11 @@
 #   . docs/commands.sh payments-prod   # or payments-dev
 #   . docs/commands.sh local           # to train against `cargo local`, in a shell of its own
 # shellcheck shell=bash
-STACK="${1:-payments-prod}"
+if [ $# -eq 0 ]; then
+  echo "Usage: . docs/commands.sh payments-prod   # or payments-dev, or local" >&2
+  return 2
+fi
+STACK="$1"
 
 # The stack: its outputs, parameters and resources.
 output() { aws cloudformation describe-stacks --stack-name "$STACK" \
@@ -26,11 +30,27 @@ run() {   # an action: does what a schedule would do
   esac
 }
 logs() { aws logs tail "/aws/lambda/$STACK/$1" --since "${2:-1h}" --format short; }
-access_log() { aws logs tail "/aws/vendedlogs/$STACK/api" --since "${1:-1h}"; }
-mapping() { aws lambda update-event-source-mapping --uuid "$(resource "$1")" "$2" --query State --output text; }
-schedule() { aws scheduler update-schedule --cli-input-json "$(aws scheduler get-schedule --name "$(resource "$1")" --output json \
-  --query "{Name: Name, ScheduleExpression: ScheduleExpression, ScheduleExpressionTimezone: ScheduleExpressionTimezone,
-    FlexibleTimeWindow: FlexibleTimeWindow, Target: Target, State: '$2'}")"; }
+access_log() {   # the requests that failed with 5xx, or with `all` every request; how far back
+  local status=5
+  if [ "${1:-}" = all ]; then status=; shift; fi
+  aws logs tail "/aws/vendedlogs/$STACK/api" --since "${1:-1h}" --filter-pattern "{ \$.status = \"$status*\" }"
+}
+mapping() {   # a mapping: prints its state and its last change. With --enabled or --no-enabled, switches it
+  if [ $# -eq 1 ]; then
+    aws lambda get-event-source-mapping --uuid "$(resource "$1")" --query '[State, LastModified]' --output text
+  else
+    aws lambda update-event-source-mapping --uuid "$(resource "$1")" "$2" --query State --output text
+  fi
+}
+schedule() {   # a schedule: prints its state and its last change. With ENABLED or DISABLED, switches it
+  if [ $# -eq 1 ]; then
+    aws scheduler get-schedule --name "$(resource "$1")" --query '[State, LastModificationDate]' --output text
+  else
+    aws scheduler update-schedule --cli-input-json "$(aws scheduler get-schedule --name "$(resource "$1")" --output json \
+      --query "{Name: Name, ScheduleExpression: ScheduleExpression, ScheduleExpressionTimezone: ScheduleExpressionTimezone,
+        FlexibleTimeWindow: FlexibleTimeWindow, Target: Target, State: '$2'}")"
+  fi
+}
 
 # Queues.
 queue_arn() { aws sqs get-queue-attributes --queue-url "$(resource "$1")" \
@@ -42,7 +62,8 @@ stop_move() { aws sqs cancel-message-move-task --task-handle "$(aws sqs list-mes
   --source-arn "$(queue_arn "$1")" --query "Results[?Status=='RUNNING'].TaskHandle" --output text)"; }
 
 # The API.
-token() {   # a scope, for example payments/inspect. With a JwtIssuer of your own, ask that for a token.
+token() {   # a scope, for example payments/inspect. With a JwtIssuer of your own, set TOKEN to a token from there.
+  [ -z "${TOKEN:-}" ] || { echo "$TOKEN"; return; }
   local client="$(output OperationsClientId)" secret
   secret="$(aws cognito-idp describe-user-pool-client --user-pool-id "$(output UserPoolId)" --client-id "$client" \
     --query UserPoolClient.ClientSecret --output text)"
@@ -61,8 +82,10 @@ settled() {   # pk, sk: the transaction id that the long-term table has for a pa
     --key "{\"pk\":{\"S\":\"$1\"},\"sk\":{\"S\":\"$2\"}}" --query Item.transactionId.S --output text
 }
 journal() { aws s3 ls --recursive "s3://$(output ReportsBucketName)/journal/"; }
-report_job() { aws dynamodb get-item --table-name "$(output PaymentsTableName)" \
-  --key '{"pk":{"S":"CHECKPOINT#report"},"sk":{"S":"job"}}'; }
+item() {   # a table, and the partition and the sort key, as the log names them
+  aws dynamodb get-item --consistent-read --table-name "$1" --key "{\"pk\":{\"S\":\"$2\"},\"sk\":{\"S\":\"$3\"}}" --output json
+}
+report_job() { item "$(output PaymentsTableName)" 'CHECKPOINT#report' job; }
 versions() {   # a file; the bucket, if it is not the one of the reports
   aws s3api list-object-versions --bucket "${2:-$(output ReportsBucketName)}" --prefix "$1" --output text \
     --query 'Versions[].[VersionId, Size, LastModified]'
@@ -78,15 +101,15 @@ insights() { aws dynamodb update-contributor-insights --table-name "$1" --contri
 audit() { aws dynamodb query --table-name "$(output HistoryTableName)" --no-scan-index-forward --max-items 20 \
   --key-condition-expression 'pk = :month' \
   --expression-attribute-values "{\":month\":{\"S\":\"AUDIT#$(date -u +%Y-%m)\"}}"; }
-copy_segment() {   # partition, sort, instant: puts a segment of the event log back as it was at that instant
-  local log key
-  log="$(output LogTableName)"; key="{\"pk\":{\"S\":\"$1\"},\"sk\":{\"S\":\"$2\"}}"
+copy_segment() {   # partition, sort, instant: gets a segment of the event log as it was then, and as it is
+  local log
+  log="$(output LogTableName)"
   aws dynamodb restore-table-to-point-in-time --source-table-name "$log" --target-table-name "$STACK-log-copy" \
     --restore-date-time "$3" &&
     aws dynamodb wait table-exists --table-name "$STACK-log-copy" &&
-    aws dynamodb get-item --table-name "$STACK-log-copy" --key "$key" --output json | jq .Item > segment.json &&
-    aws dynamodb put-item --table-name "$log" --item file://segment.json
+    item "$STACK-log-copy" "$1" "$2" | jq -e .Item > segment.json && item "$log" "$1" "$2" > segment-now.json
 }
+put_segment() { aws dynamodb put-item --table-name "$(output LogTableName)" --item file://segment.json; }
 drop_copy() { aws dynamodb delete-table --table-name "$STACK-log-copy"; }
 
 # `cargo local` has the API and the functions. Of the other commands, this prints what a stack would get.

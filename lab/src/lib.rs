@@ -31,5 +31,6 @@ pub use plans::outages::Outage;
 pub use search::{Case, SEEDS, search, table};
 pub use settings::Settings;
 pub use shrink::shrink;
+pub use workloads::redates::closing;
 pub use workloads::runbook::{Action, actions};
 pub use world::alarms::{Raised, RaisedAlarms, alarm_names};

@@ -91,7 +91,7 @@ pub(crate) async fn build(
         engine: engine.clone(),
         record: Record::default(),
         decided: Mutex::default(),
-        complaints: Complaints::default(),
+        complaints: Complaints::new(&clock),
         weaken: Weaken::new(settings.weakness, seed.source("weakness"), &clock, &engine),
         requests: requests.clone(),
         switches: switches.clone(),
@@ -195,4 +195,62 @@ fn service_of(settings: &Settings, faults: &Faults, queues: &Queues) -> Transact
         ..TransactionServiceSettings::seeded(settings.seed)
     };
     TransactionService::new(service, queues.requests.clone(), queues.results.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use payments_machine::client::Request;
+    use serde_json::{Value, json};
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::time::pause;
+    use crate::workloads::clients::ask;
+
+    /// Runs a test in a healthy world.
+    fn in_a_healthy_world(test: impl AsyncFnOnce(Arc<Bank>) -> Result<()>) -> Result<()> {
+        let (begin, settings) = ("2026-03-12T00:00:00Z".parse()?, Settings::new(1, 1, 1).healthy());
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
+        runtime.block_on(async {
+            let (bank, ..) = build(&settings, Seed(1), begin, "Europe/London".parse()?).await?;
+            test(bank).await
+        })
+    }
+
+    #[test]
+    fn an_invocation_has_as_long_as_the_template_says() -> Result<()> {
+        in_a_healthy_world(async |bank| {
+            for (function, seconds) in [("publish", 55), ("dispatch", 60), ("daily-due-sweeper", 290), ("recount", 900)]
+            {
+                let taking = |seconds| {
+                    async move |_| {
+                        pause(TimeDelta::seconds(seconds)).await;
+                        Ok(Value::Null)
+                    }
+                };
+                let within = bank.lambda.invoke(function, taking(seconds - 1)).await;
+                let beyond = bank.lambda.invoke(function, taking(seconds + 1)).await;
+                assert_eq!((within, beyond), (Ok(Ok(Value::Null)), Err(format!("{function} was killed"))));
+            }
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn an_answer_of_500_without_a_planned_fault_is_a_complaint() -> Result<()> {
+        in_a_healthy_world(async |bank| {
+            let list = Request::get("/accounts/acc-0/payments");
+            assert_eq!(ask(&bank, &list).await.map(|reply| reply.status), Some(200));
+            assert_eq!(bank.state().complaints, [""; 0]);
+            bank.engine.call("DeleteTable", &json!({ "TableName": "payments" }))?;
+            assert_eq!(ask(&bank, &list).await.map(|reply| reply.status), Some(500));
+            let complaints = bank.state().complaints.clone();
+            assert!(complaints.iter().all(|told| told.contains("query-account answered 500")), "{complaints:?}");
+            assert_eq!(complaints.len(), 1);
+            bank.switches.table_lost.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(ask(&bank, &list).await.map(|reply| reply.status), Some(500));
+            assert_eq!(bank.state().complaints.len(), 1, "a lost table explains it");
+            Ok(())
+        })
+    }
 }

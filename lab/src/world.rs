@@ -9,5 +9,6 @@ pub(crate) mod lambda;
 pub(crate) mod metrics;
 pub(crate) mod network;
 pub mod receivers;
+pub mod sqs;
 pub(crate) mod stream;
 pub(crate) mod template;

@@ -9,7 +9,7 @@ use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
     AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
-    Status, UtcSecond,
+    Status, TrailEntry, UtcSecond,
 };
 use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
 use serde::de::DeserializeOwned;
@@ -60,6 +60,14 @@ fn accept(
     };
     change(&mut instruction);
     Ok(Details::accept(payment_id, instruction, zone.parse()?, shards.to_string().parse()?, now, Actor::client("test")))
+}
+
+/// Returns the head of a payment after an event.
+pub fn moved(head: &Head, event: &Event, at: UtcSecond, by: Actor) -> Result<Head> {
+    let step = head.transition(event, at, by)?;
+    let mut moved = Head { state: step.to().clone(), version: step.version() + 1, ..head.clone() };
+    moved.moved.push(TrailEntry { status: step.to().status(), at, by: step.by().clone() });
+    Ok(moved)
 }
 
 impl Given {

@@ -16,4 +16,4 @@ pub mod throttle;
 pub mod trace;
 pub mod weaken;
 
-pub use call::{Answer, Call, Fate, Layer, Layers, Next, Reply, WRITES, client_over, names};
+pub use call::{Answer, Call, Fate, Layer, Layers, Next, Reply, WRITES, client_over, names, own_quota};

@@ -217,3 +217,6 @@ impl Stack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

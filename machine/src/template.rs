@@ -3,6 +3,7 @@
 mod intrinsics;
 pub mod yaml;
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -21,6 +22,9 @@ pub use intrinsics::Given;
 
 /// The text of this repository's template, which is compiled into the program.
 pub const OURS: &str = include_str!("../../template.yaml");
+
+/// The parameters of each stage.
+const CONFIG: &str = include_str!("../../samconfig.toml");
 
 static READ: LazyLock<Result<Template, YamlError>> = LazyLock::new(|| Template::read(OURS));
 
@@ -223,6 +227,19 @@ impl Template {
         }
         Ok(())
     }
+}
+
+/// Returns the parameters that `samconfig.toml` sets in an environment.
+///
+/// # Errors
+/// If there is no such environment.
+pub fn overrides(environment: &str) -> Result<BTreeMap<String, String>> {
+    let section = format!("[{environment}.global.parameters]\n");
+    let (_, rest) = CONFIG.split_once(&section).with_context(|| section.clone())?;
+    let line = rest.lines().find_map(|line| line.strip_prefix("parameter_overrides = ")).context("no overrides")?;
+    let all: Vec<String> = serde_json::from_str(line).context("not a list of texts")?;
+    let pair = |it: &String| Some(it.split_once('=')?).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    all.iter().map(|it| pair(it).with_context(|| it.clone())).collect()
 }
 
 impl DeployedFunction {

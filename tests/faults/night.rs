@@ -9,18 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result, ensure};
 use chrono::TimeDelta;
 use futures::FutureExt as _;
-use lambda_runtime::Context;
+
 use payments_bank::Functions;
 use payments_lab::facts::intent::Intent;
 use payments_lab::laws::reports::{Published, published};
 use payments_machine::Handlers as _;
+use payments_machine::invocation::context;
 use payments_machine::layers::random::Seed;
 use payments_tests::{Ask, CrashPoint};
 use serde_json::{Value, json};
 
 use crate::kit::disturbances;
 use crate::kit::fault_plan::{WAYS, every_crash_point, run_to};
-use crate::kit::fixture::Fixture;
+use crate::kit::fixture::{Fixture, timeout_of};
 use crate::kit::invariants::{self, Stage};
 
 /// From the morning of the payments' day, between 09:00 and 12:00, to the night in which the archive takes settled payments that did not
@@ -30,14 +31,10 @@ pub(crate) const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(3 * 24 + 18);
 /// From that night to the next morning.
 const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
 
-/// The timeout of the scheduled functions.
-const TIMEOUT: TimeDelta = TimeDelta::minutes(14);
-
 /// Invokes a scheduled function.
 pub(crate) async fn invoke(fixture: &Fixture, functions: &Functions, function: &'static str) -> Result<Value> {
-    let mut context = Context::default();
+    let mut context = context(fixture.time.now() + timeout_of(function)?);
     context.request_id = fixture.new_name();
-    context.deadline = u64::try_from((fixture.time.now() + TIMEOUT).timestamp_millis())?;
     functions.scheduled(function, json!({ "action": function }), context).await.map_err(anyhow::Error::msg)
 }
 

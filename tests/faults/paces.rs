@@ -12,10 +12,12 @@ use payments_bank::Functions;
 use payments_machine::{Call, Environment, Fate};
 use payments_tests::tables::context;
 
-use crate::kit::fixture::{Fixture, SWEEPER_TIMEOUT as TIMEOUT, redriven, settle};
+use crate::kit::fixture::{Fixture, redriven, settle, timeout_of};
 use crate::sweeper::{many_due, swept};
 
 const THROTTLED: Fate = Fate::Refuse(400, "ProvisionedThroughputExceededException");
+
+const SWEEPER: &str = "daily-due-sweeper";
 
 /// The time of each write.
 type Times = Arc<Mutex<Vec<DateTime<Utc>>>>;
@@ -60,7 +62,7 @@ async fn redrivable(fixture: &Fixture, count: u32, shards: u32) -> Result<()> {
 }
 
 async fn redrive(fixture: &Fixture, functions: &Functions) -> Result<RedriveOutcome> {
-    redriven(fixture.tick_within(functions, Action::Redrive, TIMEOUT).await?)
+    redriven(fixture.tick_within(functions, Action::Redrive, timeout_of(SWEEPER)?).await?)
 }
 
 #[tokio::test]
@@ -68,7 +70,7 @@ async fn the_claims_of_a_second_do_not_come_at_once() -> Result<()> {
     let fixture = Fixture::with_shards(1).await?;
     many_due(&fixture, 100, 1).await?;
     let (slow, times) = (functions(&fixture, 1, 20, 0)?, note_updates(&fixture, |_, _| false));
-    assert_eq!(swept(fixture.tick_within(&slow, Action::Sweep, TIMEOUT).await?)?.claimed, 100);
+    assert_eq!(swept(fixture.tick_within(&slow, Action::Sweep, timeout_of(SWEEPER)?).await?)?.claimed, 100);
     // 20, and a step of a quarter of a second.
     assert_pace(&times, 25);
     fixture.assert_counters_exact().await
@@ -150,7 +152,7 @@ async fn shards_read(fixture: &Fixture, functions: &Functions, run: &str) -> Res
         }
         run => {
             let action = if run == "sweep" { Action::Sweep } else { Action::Redrive };
-            fixture.tick_within(functions, action, TIMEOUT).await?;
+            fixture.tick_within(functions, action, timeout_of(SWEEPER)?).await?;
         }
     }
     fixture.faults.clear();

@@ -11,14 +11,14 @@ use payments_tests::Ask;
 use redate::RedateOutcome;
 use serde_json::json;
 
-use crate::kit::fixture::{CALENDARS, Fixture, SWEEPER_TIMEOUT};
+use crate::kit::fixture::{Fixture, timeout_of};
 
 /// The first instant of the next open date after a Saturday.
 fn open_after(saturday: NaiveDate) -> Result<String> {
     let zone = "Europe/London".parse()?;
     let rule = DateRule::Following;
     let lead = TimeDelta::zero();
-    let days = BusinessDays::new(zone, CALENDARS.parse()?, Default::default(), rule, lead)?;
+    let days = BusinessDays::new(zone, "GBP=GB".parse()?, Default::default(), rule, lead)?;
     let now = format!("{saturday}T00:00:00Z").parse()?;
     let due = days.due(saturday.to_string().parse()?, "GBP".parse()?, None, now);
     Ok(due.map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?.at.to_string())
@@ -92,7 +92,7 @@ impl Fixture {
     /// Moves payments of the date for which these are scheduled.
     pub(crate) async fn redate(&self, functions: &Functions, intents: &[Intent]) -> Result<RedateOutcome> {
         let date = intents.first().and_then(|intent| intent.scheduled_for.get(..10)).context("no date")?;
-        let context = context(self.time.now() + SWEEPER_TIMEOUT);
+        let context = context(self.time.now() + timeout_of("redate")?);
         let request = json!({ "action": "move", "calendar": "GB", "from": date, "to": date });
         let event = LambdaEvent::new(serde_json::from_value(request)?, context);
         let outcome = functions.redate.handle(event).await;

@@ -9,7 +9,7 @@ use payments_lab::Weakness;
 use payments_machine::layers::random::Seed;
 use payments_machine::triggers::stream_settings;
 
-use crate::kit::fixture::{Fixture, dispatch, stream_of};
+use crate::kit::fixture::{Fixture, dispatch};
 use crate::kit::staleness::Lag;
 
 /// Creates payments and cancels some; all are over at the end.
@@ -33,7 +33,7 @@ async fn a_re_read_stream_sends_nothing_again() -> Result<()> {
             fixture.faults.lag(lag);
             let settings =
                 StreamSettings { batch_size, ..stream_settings("dispatch", Some(&fixture.dispatch_failures))? };
-            let mut again = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
+            let mut again = StreamMapping::new(settings, fixture.world.stream().await?)?;
             let read = again.drain(fixture.time.now(), 999, |event| dispatch(&fixture.functions, event)).await?;
             assert!(read.iter().map(|delivery| delivery.records).sum::<usize>() >= 16, "{read:?}");
             assert_eq!(fixture.faults.sent(), sent, "in batches of {batch_size}");

@@ -19,7 +19,7 @@ use payments_tests::tables::text;
 use serde_json::{Value, json};
 
 use crate::kit::fault_plan::of_calls;
-use crate::kit::fixture::{Fixture, settle, stream_of};
+use crate::kit::fixture::{Fixture, settle};
 use crate::kit::invariants::{self, Stage};
 use crate::kit::staleness::Lag;
 use crate::kit::transaction_service::{read_requests, result_of, send_results};
@@ -109,7 +109,7 @@ async fn trusting_dispatch(fixture: &Fixture, event: Value) -> Result<Value, Str
 /// Delivers the whole stream to it.
 async fn dispatch_trustingly(fixture: &Fixture) -> Result<()> {
     let settings = stream_settings("dispatch", Some(&fixture.dispatch_failures))?;
-    let mut mapping = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
+    let mut mapping = StreamMapping::new(settings, fixture.world.stream().await?)?;
     mapping.drain(fixture.time.now(), 99, |event| trusting_dispatch(fixture, event)).await?;
     Ok(())
 }
@@ -200,7 +200,7 @@ async fn a_throttle_breaks_a_dispatch_that_reports_no_failures() -> Result<()> {
     assert_seen(STAYS_PENDING, Stage::Finished, async |fixture, weakened| {
         let settings = stream_settings("dispatch", Some(&fixture.dispatch_failures))?;
         let settings = StreamSettings { report_batch_item_failures: !weakened, ..settings };
-        *fixture.dispatching.lock().await = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
+        *fixture.dispatching.lock().await = StreamMapping::new(settings, fixture.world.stream().await?)?;
         let intents = fixture.pending(2).await?;
         fixture.faults.inject(of_calls("SendMessageBatch", Fate::Refuse(400, "RequestThrottled")));
         fixture.dispatch_step().await?;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_boot::{HTTP_BUDGET, HTTP_CALL_TIMEOUT, MARGIN};
+use payments_machine::template::overrides;
 use payments_sqs::{CONCURRENT_BATCHES, MAX_BATCH_MESSAGES};
 use payments_store::{CALL_TIMEOUT, MAX_BATCH_GET};
 use payments_tests::deployed;
 use serde_json::Value;
 use syn::visit::{self, Visit};
 
-use crate::stages::overrides;
 use crate::template::{API, FUNCTION, resources, template};
 use crate::tree::read;
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | calls of a method of the store | `shared/store/src`: `iam/store.rs` |
 //! | methods that a function can call | every name that is called in `functions/<function>/src` and in the shared code |
-//! | calls beside the store | [`BESIDE_THE_STORE`] |
+//! | calls beside the store | `iam/beside.yaml` |
 //! | requirements of its event source, failure destination and log group | `template.yaml`: `iam/configured.rs` |
 //! | permissions of a role | the roles in `template.yaml`: `payments_tests::Role` |
 //!
@@ -22,6 +22,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_http::HttpFunction;
+use payments_machine::yaml::from_str;
 use payments_store::Store;
 use payments_tests::{Ask, Permission, Role, World, template, with_role};
 use syn::visit::{self, Visit};
@@ -31,77 +32,13 @@ use crate::tree::sources;
 /// The code that every function can call. `shared/store` is read by method; the model and the routes call nothing.
 const SHARED: [&str; 4] = ["shared/boot/src", "shared/http/src", "shared/queue/src", "shared/sqs/src"];
 
-/// Calls, and the actions that each needs.
-type Calls = &'static [(&'static str, &'static [&'static str])];
+/// Lists of texts, by two names.
+type Table = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
-/// The calls beside the store and what they require, in functions that use the type. A failed part of an upload is
-/// aborted. S3 answers 404 for a missing file only to those who may list.
-const BESIDE_THE_STORE: [(&str, Calls); 5] = [
-    ("EventBus", &[("describe_event_bus", &["events:DescribeEventBus"]), ("put_events", &["events:PutEvents"])]),
-    ("WebhookMaster", &[("get_secret", &["secretsmanager:GetSecretValue"])]),
-    ("TransactionQueue", &[("send", &["sqs:SendMessage"])]),
-    (
-        "AwsOperations",
-        &[
-            ("invoke", &["lambda:InvokeFunction"]),
-            ("get_queue_attributes", &["sqs:GetQueueAttributes"]),
-            ("receive_message", &["sqs:ReceiveMessage"]),
-            // *StartMessageMoveTask*: SQS receives, sends and deletes with the caller's permissions.
-            ("start_message_move_task", &["sqs:StartMessageMoveTask", "sqs:DeleteMessage", "sqs:SendMessage"]),
-            ("list_message_move_tasks", &["sqs:ListMessageMoveTasks"]),
-            ("list", &["s3:ListBucket"]),
-            // Whoever has the signed address reads with the signer's permissions.
-            ("link", &["s3:GetObject"]),
-        ],
-    ),
-    (
-        "ObjectStore",
-        &[
-            ("BufWriter", &["s3:PutObject", "s3:AbortMultipartUpload"]),
-            ("delete", &["s3:DeleteObject"]),
-            ("delete_stream", &["s3:DeleteObject"]),
-            ("get", &["s3:GetObject", "s3:ListBucket"]),
-            ("get_opts", &["s3:GetObject", "s3:ListBucket"]),
-            ("get_ranges", &["s3:GetObject", "s3:ListBucket"]),
-            ("head", &["s3:GetObject", "s3:ListBucket"]),
-            ("list", &["s3:ListBucket"]),
-            ("list_with_delimiter", &["s3:ListBucket"]),
-            ("put", &["s3:PutObject"]),
-            ("put_multipart", &["s3:PutObject", "s3:AbortMultipartUpload"]),
-            ("put_opts", &["s3:PutObject"]),
-        ],
-    ),
-];
+/// The calls beside the store, and their resources.
+const BESIDE_THE_STORE: &str = include_str!("iam/beside.yaml");
 
-/// The resources of these actions, in each function.
-const PLACES: [(&str, &str, &[&str]); 16] = [
-    ("publish", "events:", &["EventBus"]),
-    ("publish", "secretsmanager:", &["WebhookMaster"]),
-    ("webhooks", "secretsmanager:", &["WebhookMaster"]),
-    ("dispatch", "sqs:", &["RequestQueue"]),
-    (
-        "console",
-        "lambda:",
-        &["DailyDueSweeperFunction", "ReportFunction", "ArchiveFunction", "RecountFunction", "RedateFunction"],
-    ),
-    (
-        "console",
-        "sqs:GetQueueAttributes",
-        &["RequestQueue", "RequestDeadLetters", "ResultQueue", "ResultDeadLetters", "DispatchFailures"],
-    ),
-    ("console", "sqs:ReceiveMessage", &["RequestDeadLetters", "ResultDeadLetters", "DispatchFailures"]),
-    ("console", "sqs:SendMessage", &["RequestQueue", "ResultQueue"]),
-    ("console", "sqs:", &["RequestDeadLetters", "ResultDeadLetters"]),
-    ("console", "s3:ListBucket", &["ReportsBucket"]),
-    ("console", "s3:", &["ReportsBucket/reports/*"]),
-    ("report", "s3:ListBucket", &["AttemptsBucket", "ReportsBucket"]),
-    ("report", "s3:AbortMultipartUpload", &["AttemptsBucket/*"]),
-    ("report", "s3:", &["AttemptsBucket/*", "ReportsBucket/reports/*"]),
-    ("publish", "s3:ListBucket", &["ReportsBucket"]),
-    ("publish", "s3:", &["ReportsBucket/journal/*"]),
-];
-
-/// The SQS calls behind [`BESIDE_THE_STORE`]'s `send`.
+/// The SQS calls behind `send` of `iam/beside.yaml`.
 const SDK_CALLS_IN_THE_QUEUE: [&str; 1] = ["send_message_batch"];
 
 #[test]
@@ -177,14 +114,15 @@ fn callable(
     let own = names(&format!("functions/{function}/src"))?;
     let of_store = methods.iter().filter(|(method, _)| own.contains(*method) || shared.contains(*method));
     let mut permissions: BTreeSet<Permission> = of_store.flat_map(|(_, permissions)| permissions.clone()).collect();
-    for (_, calls) in BESIDE_THE_STORE.iter().filter(|(kind, _)| own.contains(*kind)) {
-        let actions = calls.iter().filter(|(call, _)| own.contains(*call)).flat_map(|(_, actions)| *actions);
-        for action in actions {
-            let place = PLACES.iter().find(|(user, offered, _)| *user == function && action.starts_with(offered));
-            let (_, _, places) = place.context("no place")?;
+    let beside: BTreeMap<String, Table> = from_str(BESIDE_THE_STORE)?;
+    for (_, calls) in beside["calls"].iter().filter(|(kind, _)| own.contains(*kind)) {
+        for action in calls.iter().filter(|(call, _)| own.contains(*call)).flat_map(|(_, actions)| actions) {
+            let places = beside["places"].get(function).into_iter().flatten();
+            let fitting = places.filter(|(beginning, _)| action.starts_with(*beginning));
+            let (_, places) = fitting.max_by_key(|(beginning, _)| beginning.len()).context("no place")?;
             permissions.extend(places.iter().map(|place| Permission {
-                action: (*action).to_owned(),
-                place: (*place).to_owned(),
+                action: action.clone(),
+                place: place.clone(),
                 keys: String::new(),
             }));
         }

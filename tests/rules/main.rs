@@ -7,7 +7,7 @@ mod circles;
 mod contract;
 mod costs;
 mod documents;
-mod domain;
+mod expectations;
 mod graph;
 mod habits;
 mod iam;

@@ -14,6 +14,8 @@ use payments_tests::tables::{NO_DEADLINE, context, json_of, text};
 use payments_tests::{Ask, World};
 use serde_json::{Value, from_value, json};
 
+use crate::template::projection;
+
 /// Set to anything, it writes the file instead of comparing it.
 const UPDATE: &str = "UPDATE_MODEL";
 
@@ -157,12 +159,8 @@ fn table(name: &str, table: &Table, items: &[Item]) -> Result<Value> {
 }
 
 fn index(index: &Index) -> Value {
-    let projection = match index.includes {
-        [] => json!({"ProjectionType": "KEYS_ONLY"}),
-        includes => json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": includes}),
-    };
     let keys = key_attributes(index.partition, index.sort);
-    json!({"IndexName": index.name, "KeyAttributes": keys, "Projection": projection})
+    json!({"IndexName": index.name, "KeyAttributes": keys, "Projection": projection(index)})
 }
 
 fn key_attributes(partition: KeyAttribute, sort: Option<KeyAttribute>) -> Value {

@@ -1,19 +1,18 @@
-//! Compares the triggers of functions in `template.yaml` with the expectations, which are written by hand.
+//! The triggers of functions: queues with dead letters, schedules by the bank's clocks, reserved concurrency.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use archive::ARCHIVE_EVERY;
 use daily_due_sweeper::{REDRIVE_EVERY, SWEEP_EVERY};
 use payments_machine::Queues;
-use payments_machine::yaml::from_str;
 use payments_tests::deployed;
 use serde_json::{Value, json};
 
 use crate::template::{FUNCTION, http_events, name_of_bucket, package, resources, template};
 
 /// The events of one type, each with its function.
-fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
+pub(crate) fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
     let mut found = Vec::new();
     for (_, function) in resources(template, FUNCTION)? {
         let events = function["Properties"]["Events"].as_object().context("no events")?.values();
@@ -22,29 +21,6 @@ fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value
         }
     }
     Ok(found)
-}
-
-/// The table of expectations.
-const EXPECTATIONS: &str = include_str!("expectations.yaml");
-
-/// The value at a path of the template, or of its resources.
-fn at(template: &Value, path: &str) -> Option<Value> {
-    let below = |root: &Value| path.split('.').try_fold(root.clone(), |value, name| value.get(name).cloned());
-    below(template).or_else(|| below(&template["Resources"]))
-}
-
-#[test]
-fn what_protects_money_and_order_is_what_was_expected_by_hand() -> Result<()> {
-    let template = template()?;
-    let expected: BTreeMap<String, Value> = from_str(EXPECTATIONS)?;
-    assert_eq!(events(&template, "ScheduleV2")?.len(), 8, "a schedule that the table does not expect");
-    for (path, wanted) in expected {
-        // A default is one of something that exists.
-        let (parent, _) = path.rsplit_once('.').context("no path")?;
-        ensure!(at(&template, parent).is_some(), "there is no {parent}");
-        assert_eq!(at(&template, &path).unwrap_or_default(), wanted, "{path}");
-    }
-    Ok(())
 }
 
 #[test]
@@ -77,53 +53,6 @@ fn every_queue_has_a_dead_letter_queue_or_is_one() -> Result<()> {
         assert_eq!(is_end, queue["Properties"]["RedrivePolicy"].is_null(), "{name}");
     }
     ensure!(ends.is_empty(), "no queue of this template: {ends:?}");
-    Ok(())
-}
-
-#[test]
-fn all_but_counting_the_journal_and_the_look_can_be_paused() -> Result<()> {
-    let template = template()?;
-    for (function, schedule) in events(&template, "ScheduleV2")? {
-        // Changes that are counted while the rest is paused are written to the journal, too. The
-        // look writes nothing, and payments that are paused over midnight wait on a date that has
-        // passed.
-        let state = json!({"!If": ["IsSending", "ENABLED", "DISABLED"]});
-        let is_always_on = ["publish", "redate"].contains(&function);
-        assert_eq!(schedule["State"], if is_always_on { Value::Null } else { state }, "{function}");
-        // By default SAM names a schedule without the stack, so a second stack of the account could not be created.
-        assert_eq!(schedule["OmitName"], true, "{function}");
-    }
-    let enabled = |function: &str, mapping: &Value| (function.to_owned(), mapping["Enabled"].clone());
-    let (streams, queues) = (events(&template, "DynamoDB")?, events(&template, "SQS")?);
-    let found: Vec<_> = streams.iter().chain(&queues).map(|(function, mapping)| enabled(function, mapping)).collect();
-    let wanted = [
-        ("dispatch", json!({"!If": ["IsSending", true, false]})),
-        // Changes that are counted while the rest is paused are delivered, too.
-        ("publish", json!(true)),
-        // The stream keeps changes for a day: uncounted ones must be repaired.
-        ("stream-aggregator", Value::Null),
-        ("settle", json!({"!If": ["IsSettling", true, false]})),
-    ];
-    assert_eq!(found, wanted.map(|(function, enabled)| (function.to_owned(), enabled)));
-    let paused = |value: &str| json!({"!Equals": [{"!Ref": "Paused"}, value]});
-    assert_eq!(template["Conditions"]["IsSending"], paused("none"));
-    assert_eq!(template["Conditions"]["IsSettling"], json!({"!Not": [paused("settling")]}));
-    assert_eq!(template["Parameters"]["Paused"]["Default"], "none");
-    Ok(())
-}
-
-/// The alarms on dropped and failing records, and on a mapping that is disabled, need these metrics. An empty list switches them off.
-#[test]
-fn every_mapping_counts_its_events() -> Result<()> {
-    let template = template()?;
-    let (streams, queues) = (events(&template, "DynamoDB")?, events(&template, "SQS")?);
-    for (function, mapping) in streams.into_iter().chain(queues) {
-        assert_eq!(
-            mapping["MetricsConfig"],
-            json!({ "Metrics": { "!If": ["IsMonitored", ["EventCount"], []] } }),
-            "{function}"
-        );
-    }
     Ok(())
 }
 

@@ -28,26 +28,3 @@ fn every_variable_is_read_by_its_function() -> Result<()> {
     }
     Ok(())
 }
-
-/// The console judges pauses and moves by these names.
-#[test]
-fn the_console_has_each_resource_under_its_own_name() -> Result<()> {
-    let template = template()?;
-    let variables = &template["Resources"]["ConsoleFunction"]["Properties"]["Environment"]["Variables"];
-    for (variable, resource) in [
-        ("SWEEPER_FUNCTION", "DailyDueSweeperFunction"),
-        ("REPORT_FUNCTION", "ReportFunction"),
-        ("ARCHIVE_FUNCTION", "ArchiveFunction"),
-        ("RECOUNT_FUNCTION", "RecountFunction"),
-        ("REDATE_FUNCTION", "RedateFunction"),
-        ("REQUEST_QUEUE_URL", "RequestQueue"),
-        ("REQUEST_DEAD_LETTERS_URL", "RequestDeadLetters"),
-        ("RESULT_QUEUE_URL", "ResultQueue"),
-        ("RESULT_DEAD_LETTERS_URL", "ResultDeadLetters"),
-        ("DISPATCH_FAILURES_URL", "DispatchFailures"),
-        ("PAUSED", "Paused"),
-    ] {
-        assert_eq!(variables[variable]["!Ref"], resource, "{variable}");
-    }
-    Ok(())
-}

@@ -2,7 +2,7 @@
 
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
-use payments_model::{Currency, HeadKey, PaymentId, Status, UtcSecond};
+use payments_model::{BusinessDate, BusinessDays, Currency, HeadKey, MoveReason, PaymentId, Status, UtcSecond};
 
 /// A link to another view, or to the same view with other arguments. The script loads it.
 pub(crate) fn link(view: &str, arguments: &[(&str, &str)]) -> String {
@@ -30,9 +30,6 @@ pub(crate) fn head_link(head: &HeadKey) -> Markup {
     html! { a class="id" href=(link("payment", &arguments)) { (id) } }
 }
 
-/// The heading of amounts, which are in minor units everywhere in the API.
-pub(crate) const AMOUNT: &str = "Amount in minor units";
-
 /// An instant, as UTC.
 pub(crate) fn instant(at: UtcSecond) -> Markup {
     let text = at.to_string();
@@ -45,14 +42,49 @@ pub(crate) fn status(status: Status) -> Markup {
     html! { span class={ "status " (name.to_ascii_lowercase()) } { (name) } }
 }
 
-/// An amount in minor units with its currency.
-pub(crate) fn minor(amount: i128, currency: Currency) -> Markup {
-    html! { span class="number" { (grouped(amount)) } " " (currency) }
+/// An amount in major units with its currency, from minor units.
+pub(crate) fn money(minor: i128, currency: Currency) -> Markup {
+    html! { span class="number" { (major(minor, currency.decimals())) } " " (currency) }
+}
+
+/// A number of minor units in major units.
+fn major(minor: i128, decimals: usize) -> String {
+    let digits = format!("{:0>1$}", minor.unsigned_abs().to_string(), decimals + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - decimals);
+    let sign = if minor < 0 { "\u{2212}" } else { "" };
+    let point = if decimals > 0 { "." } else { "" };
+    format!("{sign}{}{point}{fraction}", thousands(whole))
+}
+
+/// A date as people write it, with its weekday.
+pub(crate) fn day(date: BusinessDate) -> String {
+    date.as_chrono().format("%a %-d %b %Y").to_string()
+}
+
+/// The reason why calendars are closed on a date; none if all are open or do not cover the date.
+pub(crate) fn closed(days: &BusinessDays, date: BusinessDate) -> Option<String> {
+    let calendars = days.calendars();
+    let closed: Vec<_> =
+        calendars.values().map(|(rail, _)| rail.calendar).filter(|calendar| calendar.is_closed(date)).collect();
+    // All calendars are closed on weekends.
+    if closed.first()?.closed_for(date) == Some(MoveReason::Weekend) {
+        return Some("closed: weekend".to_owned());
+    }
+    let holidays = closed.iter().filter_map(|calendar| {
+        let holiday = calendar.closed().iter().find(|closed| closed.date == date)?;
+        Some(format!("{} closed: {}", calendar.id(), holiday.name))
+    });
+    Some(holidays.collect::<Vec<_>>().join(", "))
 }
 
 /// A whole number with thin spaces between thousands, so that it breaks nowhere.
 pub(crate) fn grouped(number: i128) -> String {
-    let digits = number.unsigned_abs().to_string();
+    let text = thousands(&number.unsigned_abs().to_string());
+    if number < 0 { format!("\u{2212}{text}") } else { text }
+}
+
+/// The digits with thin spaces between thousands.
+fn thousands(digits: &str) -> String {
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
@@ -60,7 +92,7 @@ pub(crate) fn grouped(number: i128) -> String {
         }
         text.push(digit);
     }
-    if number < 0 { format!("\u{2212}{text}") } else { text }
+    text
 }
 
 /// A row of a list of facts.
@@ -90,6 +122,21 @@ mod tests {
             ),
         ] {
             assert_eq!(grouped(number), want);
+        }
+    }
+
+    #[test]
+    fn amounts_have_the_decimals_of_their_currency() {
+        for (minor, decimals, want) in [
+            (1_735_253, 2, "17\u{202f}352.53"),
+            (5, 2, "0.05"),
+            (0, 2, "0.00"),
+            (-5, 2, "\u{2212}0.05"),
+            (-123_456, 2, "\u{2212}1\u{202f}234.56"),
+            (1_832_162, 0, "1\u{202f}832\u{202f}162"),
+            (1_500, 3, "1.500"),
+        ] {
+            assert_eq!(major(minor, decimals), want);
         }
     }
 

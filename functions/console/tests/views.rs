@@ -222,6 +222,24 @@ async fn today_stays_today() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_closed_date_has_the_name_of_its_holiday() -> Result<()> {
+    let alone = Alone::with(|environment| environment.calendars = "EUR=T2,GBP=GB".to_owned()).await?;
+    let ahead = alone.page("ahead?from=2026-12-24").await?;
+    for (date, closed) in [
+        ("Thu 24 Dec 2026", ""),
+        ("Fri 25 Dec 2026", "GB closed: Christmas Day, T2 closed: Christmas Day"),
+        ("Sat 26 Dec 2026", "closed: weekend"),
+        ("Mon 28 Dec 2026", "GB closed: Boxing Day (observed)"),
+    ] {
+        let mark = if closed.is_empty() { String::new() } else { format!("<div class=\"quiet\">{closed}</div>") };
+        assert!(ahead.contains(&format!(">{date}</a>{mark}</th>")), "{date}: {ahead}");
+    }
+    let day = alone.page("day?date=2026-12-28").await?;
+    assert!(day.contains(">Mon 28 Dec 2026</h1>") && day.contains("GB closed: Boxing Day (observed)"), "{day}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()> {
     let alone = Alone::start().await?;
     let mut created = Vec::new();

@@ -102,6 +102,17 @@ impl FaultKind {
     }
 }
 
+/// The kinds of faults that a call meets.
+const OF_CALLS: [FaultKind; 7] = [
+    FaultKind::Throttled,
+    FaultKind::Unprocessed,
+    FaultKind::ServerError,
+    FaultKind::Conflict,
+    FaultKind::RequestLost,
+    FaultKind::ReplyLost,
+    FaultKind::SlowCall,
+];
+
 /// The number of injected faults of each kind.
 pub type FaultCounts = BTreeMap<FaultKind, u64>;
 
@@ -176,6 +187,12 @@ impl Faults {
     /// Whether faults happen.
     pub(crate) fn are_enabled(&self) -> bool {
         self.state().enabled
+    }
+
+    /// Returns how many calls met a fault so far.
+    pub(crate) fn of_calls(&self) -> u64 {
+        let state = self.state();
+        OF_CALLS.iter().map(|kind| state.counts[kind]).sum()
     }
 
     /// Returns the counts so far.

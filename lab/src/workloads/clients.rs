@@ -31,9 +31,6 @@ pub(crate) const ACCOUNTS: usize = 12;
 /// The entries of a batch.
 const BATCH: usize = 10;
 
-/// The longest invocation for which API Gateway waits.
-const TIMEOUT: TimeDelta = TimeDelta::seconds(28);
-
 /// The work that begins once a payment is created, at its place among the intents. Payments are due
 /// before that instant.
 pub(crate) type Then = fn(Arc<Bank>, usize, DateTime<Utc>);
@@ -289,11 +286,20 @@ async fn ask_as(bank: &Arc<Bank>, client: &str, request: &Request) -> Option<Rep
     }
     let authorizer = event::all_scopes(client);
     let (function, event) = request.event("month", bank.time.now(), &authorizer).ok()?;
+    let faults = bank.faults.of_calls();
     let run = |functions: Arc<Functions>| async move { functions.invoke(function, event).await };
-    let done = bank.lambda.invoke(function.name(), TIMEOUT, run).await;
+    let done = bank.lambda.invoke(function.name(), run).await;
     // API Gateway answers for a function that fails.
     bank.metrics.answered(done.as_ref().map_or(503, |response| response.status_code.try_into().unwrap_or(500)));
     let response = done.ok()?;
+    if response.status_code >= 500 && bank.is_calm(faults) {
+        bank.complain(format!(
+            "{} answered {} without a fault: {:?}",
+            function.name(),
+            response.status_code,
+            response.body
+        ));
+    }
     if bank.faults.draw(FaultKind::RequestRepeated, 15) {
         return None;
     }

@@ -110,7 +110,7 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
 
 /// Invokes a function as an operator does.
 async fn run(bank: &Bank, function: &'static str, input: Value) -> Result<Value> {
-    let done = bank.scheduled(function, input, TimeDelta::minutes(15), TimeDelta::zero()).await;
+    let done = bank.scheduled(function, input, TimeDelta::zero()).await;
     done.map_err(|error| anyhow!("{function}: {error}"))
 }
 

@@ -18,7 +18,6 @@ use crate::facts::heads::{due_of, id_of, is_of_head};
 use crate::plans::faults::FaultKind;
 use crate::settings::Settings;
 use crate::time::pause;
-use crate::workloads::triggers::SCHEDULED_TIMEOUT;
 use crate::world::bank::Bank;
 use crate::world::lag;
 
@@ -48,8 +47,8 @@ pub(crate) fn are_in(settings: &Settings, seed: Seed) -> bool {
         && happens(&mut seed.source("redates in the month"), PER_THOUSAND)
 }
 
-/// The settings of `redate`.
-pub(crate) fn closing(environment: &Environment) -> Environment {
+/// Returns the settings of a bank whose calendar has closed Saturdays since. Its rule is that of all payments.
+pub fn closing(environment: &Environment) -> Environment {
     let (calendars, date_rule) = ("GBP=GB".to_owned(), "following".to_owned());
     Environment { calendars, date_rule, ..environment.clone() }
 }
@@ -113,7 +112,7 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
             pause(TimeDelta::hours(1)).await;
         }
         let request = json!({ "action": action, "calendar": "GB", "from": from, "to": to });
-        match bank.scheduled("redate", request, SCHEDULED_TIMEOUT, TimeDelta::zero()).await {
+        match bank.scheduled("redate", request, TimeDelta::zero()).await {
             Ok(outcome) => return Ok(outcome),
             // The run was tried for days.
             Err(error) if error.contains("days ago") => return Ok(Value::Null),

@@ -34,7 +34,6 @@ use crate::workloads::by_hand::heads;
 use crate::workloads::clients::asked_as;
 use crate::workloads::log_loss::{self, LogLoss, set};
 use crate::workloads::restored::{self, Loss};
-use crate::workloads::triggers::SCHEDULED_TIMEOUT;
 use crate::workloads::unsendable;
 use crate::world::bank::Bank;
 use crate::world::lag;
@@ -319,7 +318,7 @@ impl Operator<'_> {
         for _ in 0..TRIES {
             pause(lag::LONGEST).await;
             let (sweep, in_time) = (json!({ "action": "sweep" }), TimeDelta::zero());
-            let done = self.bank.scheduled("daily-due-sweeper", sweep, SCHEDULED_TIMEOUT, in_time).await;
+            let done = self.bank.scheduled("daily-due-sweeper", sweep, in_time).await;
             if done.is_ok_and(|outcome| outcome["remaining"] == 0) {
                 return Ok(());
             }

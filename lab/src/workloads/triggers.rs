@@ -36,10 +36,6 @@ const LOOK: TimeDelta = TimeDelta::seconds(5);
 /// all.
 const RECOUNTED: [i64; 2] = [-1, 0];
 
-/// The timeouts of functions.
-const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
-pub(crate) const SCHEDULED_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
-
 /// The time between writes of the journal while faults happen. With one each minute, as in the
 /// template, a month would take a fifth longer.
 const JOURNALED_EVERY: TimeDelta = TimeDelta::minutes(15);
@@ -57,10 +53,9 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     for (consumer, function) in ["dispatch", "stream-aggregator"].into_iter().enumerate() {
         spawn_local(deliver(Arc::clone(bank), consumer, function, mapping(bank, function)?));
     }
-    let settling = template.function("settle")?.timeout;
     for _ in 0..2 {
         let mapping = QueueMapping::new(queue_settings("settle")?, bank.queues.results.clone());
-        spawn_local(settle(Arc::clone(bank), mapping, settling));
+        spawn_local(settle(Arc::clone(bank), mapping));
     }
     spawn_local(serve(Arc::clone(bank)));
     spawn_local(roll(Arc::clone(bank)));
@@ -191,16 +186,11 @@ async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: &'stati
     let _repeated = mapping.redeliver(&shard, &to, &to, |event| consume(bank, function, event)).await;
 }
 
-/// Invokes a consumer of the stream.
-async fn consume(bank: &Bank, function: &'static str, event: Value) -> Result<Value, String> {
-    invoke_with(bank, function, STREAM_TIMEOUT, event).await
-}
-
 /// Invokes a function with records or messages. What it acknowledges, it has done.
-async fn invoke_with(bank: &Bank, function: &'static str, timeout: TimeDelta, event: Value) -> Result<Value, String> {
+async fn consume(bank: &Bank, function: &'static str, event: Value) -> Result<Value, String> {
     let asked = Asked::from_event(function, &event);
     let run = |functions: Arc<Functions>| async move { functions.deliver(function, event).await };
-    let mut answer = bank.lambda.invoke(function, timeout, run).await??;
+    let mut answer = bank.lambda.invoke(function, run).await??;
     if bank.weakness == Some(Weakness::UnsettledAcknowledged) && function == "settle" {
         answer["batchItemFailures"] = json!([]);
     }
@@ -209,12 +199,12 @@ async fn invoke_with(bank: &Bank, function: &'static str, timeout: TimeDelta, ev
 }
 
 /// Delivers settlement results. A message whose invocation was killed, or whose deletion was lost, comes again.
-async fn settle(bank: Arc<Bank>, mapping: QueueMapping, timeout: TimeDelta) {
+async fn settle(bank: Arc<Bank>, mapping: QueueMapping) {
     loop {
         let invoke = |event: Value| {
             let bank = Arc::clone(&bank);
             async move {
-                let done = invoke_with(&bank, "settle", timeout, event).await?;
+                let done = consume(&bank, "settle", event).await?;
                 if bank.faults.draw(FaultKind::MessageRepeated, 20) {
                     return Err("the messages are not deleted".to_owned());
                 }
@@ -364,7 +354,7 @@ async fn invoke(bank: &Bank, spec: &'static ScheduleSpec) {
     }
     let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(&spec.package));
     let began = bank.time.now();
-    match bank.scheduled(&spec.package, input, SCHEDULED_TIMEOUT, ahead).await {
+    match bank.scheduled(&spec.package, input, ahead).await {
         Ok(outcome) if spec.package == "recount" => recounts::check(bank, began, &outcome),
         Ok(_) => {}
         Err(error) => bank.note(format!("{}: {error}", spec.name)),

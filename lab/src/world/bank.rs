@@ -24,14 +24,14 @@ use crate::facts::results::{processed, result};
 use crate::facts::zone::Zone;
 use crate::laws::consumer::Consumer;
 use crate::plans::acts::{Act, AmendmentCounts};
-use crate::plans::broken::Broken;
+use crate::plans::broken::{Broken, Part};
 use crate::plans::faults::{FaultKind, Faults};
 use crate::plans::outages::Outage;
 use crate::plans::switches::Switches;
 use crate::time::Time;
 use crate::world::alarms::Alarms;
 use crate::world::by_hand_log::ByHand;
-use crate::world::lambda::Lambda;
+use crate::world::lambda::{Lambda, timeout_of};
 use crate::world::metrics::Metrics;
 use crate::world::network::Network;
 use crate::world::receivers::Receivers;
@@ -187,12 +187,17 @@ impl Bank {
         &self,
         function: &'static str,
         input: Value,
-        timeout: TimeDelta,
         ahead: TimeDelta,
     ) -> Result<Value, String> {
-        let context = context(self.time.now() + ahead + timeout);
+        let context = context(self.time.now() + ahead + timeout_of(function)?);
         let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
-        self.lambda.invoke(function, timeout, run).await?
+        self.lambda.invoke(function, run).await?
+    }
+
+    /// Whether nothing that was planned explains an answer of 500 or more: the faults of calls are still as many, and no table is lost.
+    pub(crate) fn is_calm(&self, faults: u64) -> bool {
+        let is_lost = self.switches.is_restoring() || self.switches.is_table_lost() || self.switches.is_log_lost();
+        !is_lost && !self.broken.is(Part::Writes) && self.faults.of_calls() == faults
     }
 
     /// Does work that the month's end waits for, and complains if it fails.

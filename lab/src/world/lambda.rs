@@ -1,21 +1,19 @@
 //! Lambda: sandboxes whose clocks differ, and invocations that can be killed.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::endpoint::{Endpoint, EndpointFuture, Params, ResolveEndpoint};
-use aws_sdk_dynamodb::config::retry::RetryPartition;
 use aws_smithy_runtime_api::client::auth::AuthSchemeId;
 use chrono::TimeDelta;
 use object_store::ObjectStore;
 use payments_bank::{Dependencies, Functions, OneMachine};
+use payments_machine::layers::own_quota;
 use payments_machine::layers::random::Seed;
-use payments_machine::{Environment, Stack};
-use payments_sqs::SqsQueue;
+use payments_machine::{Environment, Stack, Template};
 use payments_store::Store;
 use serde_json::Value;
 
@@ -26,12 +24,10 @@ use crate::time::Time;
 use crate::world::metrics::Metrics as Seen;
 use crate::world::network::{Caller, Network};
 use crate::world::receivers::Receivers;
+use crate::world::sqs;
 
 /// The milliseconds by which the sandboxes' clocks are ahead of the time.
 const AHEAD: [i64; 3] = [0, 1_700, -1_300];
-
-/// Retry quotas belong to the process; each client gets one of its own.
-static QUOTAS: AtomicUsize = AtomicUsize::new(0);
 
 /// The end of an invocation.
 pub(crate) trait Ended {
@@ -84,7 +80,7 @@ impl Lambda {
                 let ahead = TimeDelta::milliseconds(ahead) + network.ahead(caller);
                 Ok(Dependencies {
                     store: Store::new(client, stack.environment.tables.clone()),
-                    requests: requests(network, caller),
+                    requests: sqs::queue_over(network.layers(caller), |config| config),
                     clock: time.clock(ahead),
                     metrics: stack.metrics.for_function(caller.function),
                     reports: Arc::clone(reports),
@@ -105,11 +101,10 @@ impl Lambda {
         Ok(Self { sandboxes, faults: faults.clone(), seed, broken, seen, invocations, operator })
     }
 
-    /// Invokes a function in some sandbox. An invocation that takes too long is killed, and some are killed before.
+    /// Invokes a function in some sandbox. An invocation that takes longer than the template permits is killed, and some are killed before.
     pub(crate) async fn invoke<Done: Future>(
         &self,
         what: &'static str,
-        timeout: TimeDelta,
         run: impl FnOnce(Arc<Functions>) -> Done,
     ) -> Result<Done::Output, String>
     where
@@ -119,6 +114,7 @@ impl Lambda {
             self.seen.invoked(what, true);
             return Err(format!("{what} fails"));
         }
+        let timeout = timeout_of(what)?;
         let number = {
             let mut invocations = self.invocations.lock().unwrap_or_else(PoisonError::into_inner);
             let count = invocations.entry(what).or_default();
@@ -148,6 +144,12 @@ impl Lambda {
     }
 }
 
+/// Returns how long an invocation of a function may take, by the template.
+pub(crate) fn timeout_of(function: &str) -> Result<TimeDelta, String> {
+    let deployed = Template::ours().and_then(|template| template.function(function));
+    deployed.map(|function| function.timeout).map_err(|error| error.to_string())
+}
+
 /// The engine's only endpoint. The rules of AWS's regions would find it again for each call.
 #[derive(Debug)]
 struct EngineEndpoint(Endpoint);
@@ -160,31 +162,10 @@ impl ResolveEndpoint for EngineEndpoint {
 
 /// A sandbox's client of DynamoDB. Its process has a retry quota of its own.
 fn client(stack: &Stack, network: &Network, caller: Caller) -> Client {
-    let quota = RetryPartition::new(quota());
     let endpoint = EngineEndpoint(Endpoint::builder().url(stack.environment.endpoint.clone()).build());
     // The engine reads no signature, and making one takes a twentieth of a month.
     let config =
         stack.client().config().to_builder().allow_no_auth().auth_scheme_preference([AuthSchemeId::new("noAuth")]);
     let config = config.endpoint_resolver(endpoint);
-    Client::from_conf(config.http_client(network.layers(caller)).retry_partition(quota).build())
-}
-
-/// A sandbox's queue of requests, through SQS's own SDK.
-fn requests(network: &Network, caller: Caller) -> Arc<SqsQueue> {
-    use aws_sdk_sqs::config::retry::RetryPartition;
-    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
-    let config = aws_sdk_sqs::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("local"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "month"))
-        .http_client(network.layers(caller))
-        .retry_partition(RetryPartition::new(quota()))
-        .build();
-    let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
-    Arc::new(SqsQueue { client: aws_sdk_sqs::Client::from_conf(config), queue_url })
-}
-
-/// Names a retry quota that no other client has.
-fn quota() -> String {
-    format!("month-{}", QUOTAS.fetch_add(1, Ordering::Relaxed))
+    Client::from_conf(config.http_client(network.layers(caller)).retry_partition(own_quota()).build())
 }

@@ -203,6 +203,3 @@ where
 {
     move |error| SourceError::Call { operation, source: Box::new(error) }
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryPartition;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
@@ -276,6 +277,12 @@ impl HttpConnector for Connector {
 /// Returns the same client over another HTTP client, such as [`Layers`].
 pub fn client_over(client: &Client, http_client: impl HttpClient + 'static) -> Client {
     Client::from_conf(client.config().to_builder().http_client(http_client).build())
+}
+
+/// Returns a quota of retries that no other client has. Quotas belong to the process.
+pub fn own_quota() -> RetryPartition {
+    static QUOTAS: AtomicUsize = AtomicUsize::new(0);
+    RetryPartition::new(format!("own-{}", QUOTAS.fetch_add(1, Ordering::Relaxed)))
 }
 
 /// Whether a call is about a table.

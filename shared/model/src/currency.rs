@@ -25,6 +25,33 @@ static LISTED: [&str; 155] = [
     "VUV", "WST", "XAF", "XCD", "XCG", "XOF", "XPF", "YER", "ZAR", "ZMW", "ZWG",
 ];
 
+/// The currencies whose minor unit is not a hundredth, with their decimals, by the same list. Withdrawn ones stay here.
+static DECIMALS: [(&str, usize); 23] = [
+    ("BHD", 3),
+    ("BIF", 0),
+    ("CLP", 0),
+    ("DJF", 0),
+    ("GNF", 0),
+    ("IQD", 3),
+    ("ISK", 0),
+    ("JOD", 3),
+    ("JPY", 0),
+    ("KMF", 0),
+    ("KRW", 0),
+    ("KWD", 3),
+    ("LYD", 3),
+    ("OMR", 3),
+    ("PYG", 0),
+    ("RWF", 0),
+    ("TND", 3),
+    ("UGX", 0),
+    ("VND", 0),
+    ("VUV", 0),
+    ("XAF", 0),
+    ("XOF", 0),
+    ("XPF", 0),
+];
+
 /// An ISO 4217 currency.
 ///
 /// Parsing accepts the currencies of new payments only: those of the current list. Payments in a currency that was
@@ -77,6 +104,12 @@ impl Currency {
         LISTED.binary_search(&self.code()).is_ok()
     }
 
+    /// The decimals of an amount in major units: 2 for pounds, whose minor unit is a hundredth.
+    #[must_use]
+    pub fn decimals(self) -> usize {
+        DECIMALS.iter().find(|(code, _)| *code == self.code()).map_or(2, |(_, decimals)| *decimals)
+    }
+
     /// The three-letter code.
     #[must_use]
     pub fn code(&self) -> &str {
@@ -98,6 +131,14 @@ mod tests {
     fn the_list_is_in_order_and_has_currencies_only() {
         assert!(LISTED.is_sorted_by(|a, b| a < b), "a binary search needs the order");
         assert!(LISTED.iter().all(|code| Currency::from_stored(code).is_ok()));
+    }
+
+    #[test]
+    fn a_minor_unit_is_a_hundredth_unless_the_list_says_otherwise() {
+        assert!(DECIMALS.iter().all(|(code, _)| code.parse::<Currency>().is_ok()));
+        for (code, decimals) in [("GBP", 2), ("EUR", 2), ("MGA", 2), ("JPY", 0), ("XPF", 0), ("KWD", 3), ("TND", 3)] {
+            assert_eq!(code.parse::<Currency>().map(Currency::decimals), Ok(decimals), "{code}");
+        }
     }
 
     #[test]

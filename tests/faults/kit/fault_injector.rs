@@ -77,7 +77,7 @@ impl FaultInjector {
             requests: Sqs::over(requests, &clock, &changes, || false),
             changes,
             weaken: Weaken::new(None, Seed(0).source("weakness"), &clock, engine),
-            complaints: Complaints::default(),
+            complaints: Complaints::new(&clock),
             scheduler: TaskScheduler::default(),
             process: Process::default(),
             one_at_a_time: tokio::sync::Mutex::default(),

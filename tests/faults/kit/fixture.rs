@@ -1,12 +1,11 @@
 //! The fixture of the fault tests: functions over a fault injector, their triggers, and the transaction service.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::{Action, RedriveOutcome, Request, SweeperOutcome};
@@ -14,14 +13,16 @@ use fastrand::Rng;
 use lambda_runtime::LambdaEvent;
 use payments_bank::{Dependencies, Functions};
 use payments_boot::Metrics;
-use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, Source, StreamMapping};
+use payments_delivery::{Delivery, QueueMapping, Source, StreamMapping};
+use payments_lab::closing;
 use payments_lab::facts::intent::{Amendment, Intent};
+use payments_lab::world::sqs::queue_over;
 use payments_machine::invocation::context;
+use payments_machine::layers::own_quota;
 use payments_machine::triggers::{queue_settings, stream_settings};
 use payments_machine::{Environment, Handlers as _, Queues, Template, Time};
 use payments_model::PaymentId;
 use payments_queue::Queue;
-use payments_sqs::SqsQueue;
 use payments_store::{Store, TableNames};
 use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
@@ -32,15 +33,6 @@ use super::transaction_service;
 
 /// The start of every test: a Friday morning in winter, when London's clocks show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";
-
-/// The timeout of a sweep, unless a test says otherwise.
-pub(crate) const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(290);
-
-/// The calendar of the payments' currency, once it has one.
-pub(crate) const CALENDARS: &str = "GBP=GB";
-
-/// Retry quotas belong to the process; each client gets one of its own.
-static QUOTAS: AtomicU64 = AtomicU64::new(1);
 
 /// The system under test.
 pub(crate) struct Fixture {
@@ -87,7 +79,7 @@ impl Fixture {
 
     async fn new(world: World, shards: u16) -> Result<Self> {
         let time = Time::at(MORNING.parse()?);
-        let stream = stream_of(&world).await?;
+        let stream = world.stream().await?;
         let Queues { requests, results, result_dead_letters, dispatch_failures, .. } =
             Queues::from_template(Template::ours()?)?;
         let faults = FaultInjector::new(&world, &time, &requests)?;
@@ -219,7 +211,7 @@ impl Fixture {
 
     /// Runs the sweeper once.
     pub(crate) async fn tick(&self, action: Action) -> Result<SweeperOutcome> {
-        self.tick_within(&self.functions, action, SWEEPER_TIMEOUT).await
+        self.tick_within(&self.functions, action, timeout_of("daily-due-sweeper")?).await
     }
 
     /// Runs the sweeper of some functions once, with this timeout.
@@ -345,9 +337,9 @@ pub(crate) async fn settle(functions: &Functions, event: Value) -> Result<Value,
     functions.deliver("settle", event).await
 }
 
-/// The stream of the hot table.
-pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
-    world.stream().await
+/// How long an invocation of a function may take.
+pub(crate) fn timeout_of(function: &str) -> Result<TimeDelta> {
+    Ok(Template::ours()?.function(function)?.timeout)
 }
 
 /// The dependencies of functions over the injector: the SDKs with their retries, but without their
@@ -355,39 +347,22 @@ pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
 async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
-    let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
     let config = world.client().await.config().to_builder();
     let config = config
         .http_client(faults.layers())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries.clone())
-        .retry_partition(RetryPartition::new(format!("fixture-{quota}")))
-        .build();
-    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
-    let sqs = aws_sdk_sqs::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("local"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .http_client(faults.layers())
-        .timeout_config(TimeoutConfig::disabled())
-        .retry_config(retries)
-        .retry_partition(RetryPartition::new(format!("fixture-sqs-{quota}")))
-        .build();
-    let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
-    let client = Client::from_conf(config);
+        .retry_partition(own_quota());
+    let client = Client::from_conf(config.build());
     let dependencies = Dependencies {
-        requests: Arc::new(SqsQueue { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url }),
+        requests: queue_over(faults.layers(), |config| {
+            config.timeout_config(TimeoutConfig::disabled()).retry_config(retries)
+        }),
         clock: time.clock(),
         metrics: metrics.clone(),
         ..world.dependencies(client.clone())
     };
     (client, dependencies)
-}
-
-/// The settings of the bank once it has a calendar. Its rule is that of all payments.
-fn closing(environment: &Environment) -> Environment {
-    let (calendars, date_rule) = (CALENDARS.to_owned(), "following".to_owned());
-    Environment { calendars, date_rule, ..environment.clone() }
 }
 
 /// The functions, each with its role of the template.

@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_http::{AccountCursor, CursorKind, DueCursor, Problem};
+use payments_machine::given::moved;
 use payments_machine::transaction_service::{TransactionService, TransactionServiceSettings};
 use payments_model::{
     Actor, Amended, AmendmentId, Details, Epoch, Event, EventFields, EventKind, GapEvent, Head, Instruction,
     IrregularEvent, JsonText, LogRestoredEvent, Logged, Money, PaymentId, PaymentRestoredEvent, Place, Settlement,
-    Status, TrailEntry, UtcSecond, VersionBefore,
+    Status, UtcSecond, VersionBefore,
 };
 use payments_queue::in_process::QueueSettings;
 use payments_queue::{MessageKind, PaymentRequest, Queue, SettlementResult};
@@ -41,14 +42,6 @@ fn details(is_full: bool) -> Result<Details> {
     Ok(Details::accept(payment_id, instruction, zone, shards, created, Actor::client("feed")))
 }
 
-/// The head after an event.
-fn moved(head: &Head, event: &Event, by: Actor) -> Result<Head> {
-    let step = head.transition(event, now()?, by)?;
-    let mut head = Head { state: step.to().clone(), version: step.version() + 1, ..head.clone() };
-    head.moved.push(TrailEntry { status: step.to().status(), at: step.at(), by: step.by().clone() });
-    Ok(head)
-}
-
 /// The head after an amendment of all fields.
 fn amended(head: &Head, details: &Details) -> Result<Head> {
     let mut instruction = details.instruction.clone();
@@ -75,10 +68,10 @@ fn version(before: Option<&Head>, after: &Head) -> Result<String> {
 fn events() -> Result<Vec<(EventKind, &'static str, String)>> {
     let (full, now) = (details(true)?, now()?);
     let (scheduled, plain) = (Head::scheduled(&full), Head::scheduled(&details(false)?));
-    let pending = moved(&scheduled, &Event::Sweep, Actor::sweep())?;
-    let settled = |settlement| moved(&pending, &Event::Settle(settlement), Actor::transaction_service());
+    let pending = moved(&scheduled, &Event::Sweep, now, Actor::sweep())?;
+    let settled = |settlement| moved(&pending, &Event::Settle(settlement), now, Actor::transaction_service());
     let [processed, failed] = ["PROCESSED", "FAILED"].map(|end| settled(settlement_of(end)?));
-    let cancelled = moved(&scheduled, &Event::Cancel, Actor::operator("ops-1"))?;
+    let cancelled = moved(&scheduled, &Event::Cancel, now, Actor::operator("ops-1"))?;
     let irregular = |payment| {
         let event = IrregularEvent { payment, at: now, place: PLACE.to_owned(), reason: "it cannot be read" };
         Logged::Irregular(event).json(EPOCH)?.context("it is an event")

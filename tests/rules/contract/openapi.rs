@@ -21,6 +21,8 @@ use payments_tests::events::requests::{http_events, request_text};
 use payments_tests::{Contract, Reply};
 use serde_json::{Value, json};
 
+use crate::template::text;
+
 /// The statuses that no event shows, and what answers with them.
 const NOT_IN_EVENTS: [(i64, &str); 4] = [
     (429, "API Gateway alone"),
@@ -374,8 +376,4 @@ fn parsed(reply: &str) -> Result<Reply> {
     let header = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
     let headers = lines.map(|line| header(line).context("no header")).collect::<Result<_>>()?;
     Ok(Reply { status, headers, text: text.to_owned(), body: serde_json::from_str(text)? })
-}
-
-fn text(value: &Value) -> Result<&str> {
-    value.as_str().with_context(|| format!("no text: {value}"))
 }

@@ -186,14 +186,20 @@ fn every_alarm_has_actions_that_are_explained_and_name_what_the_template_has() -
     Ok(())
 }
 
+/// Runs a script in the repository's folder. Returns whether it succeeded, and its output.
+fn bash(script: &str) -> Result<(bool, String)> {
+    let ran = Command::new("bash").args(["-c", script]).current_dir(in_repository("")).output().context("bash")?;
+    Ok((ran.status.success(), String::from_utf8(ran.stdout)? + &String::from_utf8(ran.stderr)?))
+}
+
+/// Runs a command as an operator who trains.
+fn train(command: &str) -> Result<(bool, String)> {
+    bash(&format!(". {NAMES} local; {command}"))
+}
+
 /// An operator who trains changes nothing of a stack, even with credentials at hand.
 #[test]
 fn for_cargo_local_no_command_reaches_aws() -> Result<()> {
-    let train = |command: &str| {
-        let script = format!(". {NAMES} local; {command}");
-        let ran = Command::new("bash").args(["-c", &script]).current_dir(in_repository("")).output().context("bash")?;
-        Ok::<_, anyhow::Error>((ran.status.success(), String::from_utf8(ran.stdout)? + &String::from_utf8(ran.stderr)?))
-    };
     for command in [
         "move_back RequestDeadLetters",
         "schedule X ENABLED",
@@ -206,6 +212,24 @@ fn for_cargo_local_no_command_reaches_aws() -> Result<()> {
     }
     let (succeeds, says) = train("type invoke get send | grep local_url && run nothing")?;
     ensure!(!succeeds && says.contains("run what?"), "{says}");
+    Ok(())
+}
+
+/// A first command at night must not change anything, nor reach a stack that nobody named.
+#[test]
+fn commands_without_an_argument_only_show() -> Result<()> {
+    for (command, calls) in [
+        ("mapping X", "aws lambda get-event-source-mapping "),
+        ("schedule X", "aws scheduler get-schedule "),
+        ("access_log", r#"--since 1h --filter-pattern { $.status = "5*" }"#),
+        ("access_log all 2h", r#"--since 2h --filter-pattern { $.status = "*" }"#),
+    ] {
+        let (_, says) = train(command)?;
+        ensure!(says.contains(calls) && !says.contains("update-"), "{command}: {says}");
+    }
+    assert_eq!(train("TOKEN=mine token payments/inspect")?, (true, "mine\n".to_owned()));
+    let (succeeds, says) = bash(&format!(". {NAMES}; status=$?; type output; exit $status"))?;
+    ensure!(!succeeds && says.contains("Usage: ") && says.contains("output: not found"), "{says}");
     Ok(())
 }
 

@@ -165,7 +165,7 @@ fn treatment_of(value: &Value) -> Result<TreatMissingData> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
@@ -183,17 +183,22 @@ mod tests {
         json!({ "Resources": { "A": { "Type": "AWS::CloudWatch::Alarm", "Properties": properties } } })
     }
 
+    /// Returns the alarm with these properties.
+    pub(crate) fn with(properties: &Value) -> Alarm {
+        let [alarm] = Alarm::all(&template(properties)).unwrap().try_into().unwrap();
+        alarm
+    }
+
     #[test]
     fn an_alarm_is_read() {
-        let alarms = Alarm::all(&template(&properties())).unwrap();
-        let [alarm] = alarms.as_slice() else { panic!("one alarm") };
+        let alarm = with(&properties());
         assert_eq!((alarm.evaluation_periods, alarm.datapoints_to_alarm, alarm.threshold), (3, 3, 5));
         assert_eq!(alarm.series()[0].metric.dimensions["QueueName"], "Queue");
         assert!(alarm.is_breaching(6) && !alarm.is_breaching(5));
         assert_eq!(alarm.treat_missing_data(), TreatMissingData::NotBreaching);
         let mut dynamodb = properties();
         dynamodb["Namespace"] = json!("AWS/DynamoDB");
-        assert_eq!(Alarm::all(&template(&dynamodb)).unwrap()[0].treat_missing_data(), TreatMissingData::Ignore);
+        assert_eq!(with(&dynamodb).treat_missing_data(), TreatMissingData::Ignore);
     }
 
     #[test]

@@ -70,17 +70,18 @@ impl Alarm {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::alarm::tests::with;
 
-    fn alarm(periods: u64, datapoints: u64, missing: &str) -> Alarm {
-        let template = json!({ "Resources": { "A": { "Type": "AWS::CloudWatch::Alarm", "Properties": {
+    /// Returns an alarm on the maximum of five minutes.
+    pub(crate) fn alarm(periods: u64, datapoints: u64, missing: &str) -> Alarm {
+        with(&json!({
             "Namespace": "N", "MetricName": "m", "Dimensions": [{ "Name": "D", "Value": "d" }], "Statistic": "Maximum",
             "Period": 300, "EvaluationPeriods": periods, "DatapointsToAlarm": datapoints, "Threshold": 0,
-            "ComparisonOperator": "GreaterThanThreshold", "TreatMissingData": missing } } } });
-        Alarm::all(&template).unwrap().remove(0)
+            "ComparisonOperator": "GreaterThanThreshold", "TreatMissingData": missing }))
     }
 
     /// Both tables of *How alarm state is evaluated when data is missing*: `0` is within the threshold, `X` breaching and

@@ -184,23 +184,13 @@ pub fn history(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
+    use crate::alarm::tests::with;
     use crate::evaluation::EXTRA_DATAPOINTS;
+    use crate::evaluation::tests::alarm;
     use crate::metric::{Metric, Sample};
-
-    fn parsed(properties: &Value) -> Alarm {
-        let template = json!({ "Resources": { "A": { "Type": "AWS::CloudWatch::Alarm", "Properties": properties } } });
-        Alarm::all(&template).unwrap().remove(0)
-    }
-
-    fn alarm(periods: u64, datapoints: u64, missing: &str) -> Alarm {
-        parsed(&json!({
-            "Namespace": "N", "MetricName": "m", "Dimensions": [{ "Name": "D", "Value": "d" }], "Statistic": "Maximum",
-            "Period": 300, "EvaluationPeriods": periods, "DatapointsToAlarm": datapoints, "Threshold": 0,
-            "ComparisonOperator": "GreaterThanThreshold", "TreatMissingData": missing }))
-    }
 
     fn at(minute: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(minute * 60, 0).unwrap()
@@ -277,7 +267,7 @@ mod tests {
         let mut changed = 0;
         for missing in ["missing", "ignore", "breaching", "notBreaching"] {
             for expression in ["SUM(METRICS())", "SUM(FILL(METRICS(), 0))"] {
-                let sum = parsed(&json!({
+                let sum = with(&json!({
                     "Metrics": [{ "Id": "e", "Expression": expression }, query("m", "Sum"), query("n", "Maximum")],
                     "EvaluationPeriods": 3, "DatapointsToAlarm": 2, "Threshold": 4,
                     "ComparisonOperator": "GreaterThanOrEqualToThreshold", "TreatMissingData": missing }));
@@ -310,7 +300,7 @@ mod tests {
                 assert_eq!(later[usize::try_from(minute - 701).unwrap()], slow, "{minute}");
             }
         }
-        let stopped = parsed(&json!({
+        let stopped = with(&json!({
             "Namespace": "N", "MetricName": "o", "Dimensions": [{ "Name": "D", "Value": "d" }], "Statistic": "SampleCount",
             "Period": 900, "EvaluationPeriods": 1, "Threshold": 1, "ComparisonOperator": "LessThanThreshold",
             "TreatMissingData": "breaching" }));

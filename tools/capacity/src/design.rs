@@ -74,19 +74,14 @@ fn entry(item: &Item, index: &Index) -> Option<Item> {
 impl Tables {
     /// Returns all items of the long-term table, each with its entries in the indexes.
     pub(crate) async fn history(&self) -> Result<Vec<(Item, Vec<Item>)>> {
-        let (mut items, mut after) = (Vec::new(), None);
-        loop {
-            let scan = self.client.scan().table_name(&self.names.history).set_exclusive_start_key(after);
-            let answer = scan.send().await?;
-            items.extend(answer.items.unwrap_or_default());
-            after = answer.last_evaluated_key;
-            if after.is_none() {
-                break;
-            }
-        }
+        let pages = self.client.scan().table_name(&self.names.history).into_paginator();
+        let items: Vec<Item> = pages.items().send().collect::<Result<_, _>>().await?;
         let [_, (_, indexes)] = self.design.indexes();
-        let entries = |item: &Item| indexes.iter().filter_map(|index| entry(item, index)).collect();
-        Ok(items.into_iter().map(|item| (entries(&item), item)).map(|(entries, item)| (item, entries)).collect())
+        let with_entries = |item: Item| {
+            let entries = indexes.iter().filter_map(|index| entry(&item, index)).collect();
+            (item, entries)
+        };
+        Ok(items.into_iter().map(with_entries).collect())
     }
 
     fn store(&self) -> Store {

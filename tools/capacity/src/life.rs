@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use fastrand::Rng;
+use payments_machine::given::moved;
 use payments_machine::payload::DataKind;
 use payments_model::{
     Actor, Details, Event, Failure, Head, HeadKey, Instruction, JsonText, Money, PaymentId, Settlement, ShardCount,
-    TrailEntry, Transition,
+    Transition,
 };
 
 /// The times at which payments are created, pending and settled: on the day on which they are due.
@@ -137,9 +138,8 @@ impl Payment {
 
     /// Returns the head of the pending payment.
     pub(crate) fn pending_head(&self) -> Result<Head> {
-        let head = Head::scheduled(&self.details);
-        let step = head.transition(&Event::Sweep, PENDING.parse()?, actor())?;
-        Ok(Head { dispatch_attempt: Some(1), ..after(head, &step) })
+        let pending = moved(&Head::scheduled(&self.details), &Event::Sweep, PENDING.parse()?, actor())?;
+        Ok(Head { dispatch_attempt: Some(1), ..pending })
     }
 
     /// Returns the transition that settles the pending payment.
@@ -149,15 +149,8 @@ impl Payment {
 
     /// Returns the head of the settled payment.
     pub(crate) fn settled_head(&self) -> Result<Head> {
-        Ok(after(self.pending_head()?, &self.settling()?))
+        moved(&self.pending_head()?, &Event::Settle(self.settlement()?), SETTLED.parse()?, actor())
     }
-}
-
-/// Returns the head after a transition.
-fn after(mut head: Head, step: &Transition) -> Head {
-    let (state, version) = (step.to().clone(), step.version() + 1);
-    head.moved.push(TrailEntry { status: state.status(), at: step.at(), by: step.by().clone() });
-    Head { state, version, ..head }
 }
 
 /// Returns the actor of all transitions.

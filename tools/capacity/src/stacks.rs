@@ -2,10 +2,11 @@
 //! it was before partitions were modelled.
 
 use std::collections::BTreeMap;
-use std::fs;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use payments_boot::MARGIN;
+use payments_machine::Template;
+use payments_machine::template::overrides;
 
 use crate::results::Settling;
 
@@ -41,8 +42,10 @@ pub(crate) struct Stack {
 impl Stack {
     /// Returns the stack of a stage.
     pub(crate) fn for_stage(stage: &'static str) -> Result<Self> {
-        let (template, config) = (read("template.yaml")?, read("samconfig.toml")?);
-        let parameter = |name: &str| parameter(&template, &config, stage, name);
+        let (template, overrides) = (Template::ours()?, overrides(stage)?);
+        let parameter = |name: &str| -> Result<u64> {
+            Ok(overrides.get(name).cloned().map_or_else(|| template.default_of(name), Ok)?.parse()?)
+        };
         let number = |name: &str| parameter(name).and_then(|units| Ok(i64::try_from(units)?));
         let warm = [
             ("payments", "PaymentsWarmWriteUnits"),
@@ -61,7 +64,8 @@ impl Stack {
             tries_for: SETTLE_TRIES_FOR,
         };
         let (shards, claims) = (usize::try_from(parameter("WriteShards")?)?, number("ClaimsPerSecondPerShard")?);
-        let sweeper_seconds = timeout(&template, "DailyDueSweeperFunction")? - MARGIN.as_secs();
+        let timeout = template.function("daily-due-sweeper")?.timeout;
+        let sweeper_seconds = (timeout.to_std()? - MARGIN).as_secs();
         Ok(Self { name: stage, shards, claims, redrives: claims, sweeper_seconds, settling, partitions })
     }
 
@@ -94,46 +98,5 @@ impl Stack {
     /// Returns the partitions of a table or index.
     pub(crate) fn partitions_of(&self, place: &str) -> u32 {
         self.partitions.get(place).copied().unwrap_or(NEW)
-    }
-}
-
-fn read(name: &str) -> Result<String> {
-    let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
-    fs::read_to_string(&path).context(path)
-}
-
-/// Returns the timeout of a function, in seconds.
-fn timeout(template: &str, function: &str) -> Result<u64> {
-    let (_, described) = template.split_once(&format!("\n  {function}:\n")).context("no such function")?;
-    let timeout = described.lines().find_map(|line| line.strip_prefix("      Timeout: "));
-    Ok(timeout.context("no timeout")?.parse()?)
-}
-
-/// Returns the value of a parameter: the stage's, or the template's default.
-fn parameter(template: &str, config: &str, stage: &str, name: &str) -> Result<u64> {
-    let (_, own) = config.split_once(&format!("\n[{stage}.global.parameters]\n")).context("no such stage")?;
-    let own = own.lines().find(|line| line.starts_with("parameter_overrides")).context("no overrides")?;
-    let set = own.split_once(&format!("\"{name}=")).and_then(|(_, value)| value.split_once('"'));
-    if let Some((value, _)) = set {
-        return Ok(value.parse()?);
-    }
-    let (_, described) =
-        template.split_once(&format!("\n  {name}:\n")).with_context(|| format!("no parameter {name}"))?;
-    let default = described.lines().find_map(|line| line.strip_prefix("    Default: "));
-    Ok(default.with_context(|| format!("{name} has no default"))?.parse()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_are_those_of_the_stage_or_the_templates_defaults() {
-        let template = "\nParameters:\n  A:\n    Type: Number\n    Default: 7\n  B:\n    Default: 8\n";
-        let config = "\n[dev.global.parameters]\nparameter_overrides = [\"Stage=dev\"]\n\
-                      \n[prod.global.parameters]\nparameter_overrides = [\"Stage=prod\", \"A=9\"]\n";
-        let of = |stage, name| parameter(template, config, stage, name).unwrap();
-        assert_eq!([of("dev", "A"), of("prod", "A"), of("prod", "B")], [7, 9, 8]);
-        assert!(parameter(template, config, "dev", "C").is_err());
     }
 }

@@ -9,7 +9,7 @@ use payments_store::{Cancelled, StoreError};
 
 use crate::actions::preview::{Preview, counted};
 use crate::function::Console;
-use crate::html::{instant, minor, payment_link, status};
+use crate::html::{instant, money, payment_link, status};
 
 /// The most payments of one action.
 const MAX_PAYMENTS: usize = 100;
@@ -174,7 +174,7 @@ fn table(candidates: &[Candidate]) -> Markup {
                     (Some(Some((first, _))), Some(head)) => {
                         td { (status(head.state.status())) }
                         td class="text" { (first.instruction.account) }
-                        td class="number" { (minor(head.money.amount.get().into(), head.money.currency)) }
+                        td class="number" { (money(head.money.amount.get().into(), head.money.currency)) }
                         td { (instant(head.due_at)) }
                     }
                     (Some(Some(_)), None) => { td colspan="4" class="warn" { "its create did not complete" } }

@@ -7,7 +7,7 @@ use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, DayCounts, Status};
 
 use crate::function::Console;
-use crate::html::{grouped, heading, link};
+use crate::html::{closed, day, grouped, heading, link};
 
 /// The dates of one view. All lanes of these dates are about 250 KB.
 const DATES: u32 = 31;
@@ -23,7 +23,7 @@ impl Console {
         let most = days.iter().map(|(_, counts)| counts.total()).max().unwrap_or(0).max(1);
         let [before, after] = [from.minus_days(DATES), from.plus_days(DATES)].map(|date| date.to_string());
         Ok(html! {
-            (heading(&format!("{from} to {to}")))
+            (heading(&format!("{} to {}", day(from), day(to))))
             p {
                 a href=(link("ahead", &[("from", &before)])) { "Earlier" } " "
                 a href=(link("ahead", &[("from", &after)])) { "Later" }
@@ -38,18 +38,18 @@ impl Console {
                     th scope="col" class="number" { "Failed" }
                     th scope="col" { span aria-hidden="true" { "Share of the largest" } }
                 } }
-                tbody { @for (date, counts) in &days { (row(*date, counts, most)) } }
+                tbody { @for (date, counts) in &days { (row(*date, closed(&self.config.business_days, *date), counts, most)) } }
             } }
         })
     }
 }
 
-fn row(date: BusinessDate, counts: &DayCounts, most: i64) -> Markup {
+fn row(date: BusinessDate, closed: Option<String>, counts: &DayCounts, most: i64) -> Markup {
     let text = date.to_string();
     let number = |number: i64| html! { td class="number" { (grouped(number.into())) } };
     let width = i128::from(counts.total().max(0)) * 100 / i128::from(most);
     html! { tr {
-        th scope="row" { a href=(link("day", &[("date", &text)])) { (text) } }
+        th scope="row" { a href=(link("day", &[("date", &text)])) { (day(date)) } @if let Some(closed) = closed { div class="quiet" { (closed) } } }
         (number(counts.total()))
         @for status in [Status::Scheduled, Status::Pending, Status::Failed] { (number(counts.count(status))) }
         td { svg width="100" height="12" aria-hidden="true" { rect class="scheduled" width=(width) height="12" {} } }

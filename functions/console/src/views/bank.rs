@@ -10,7 +10,7 @@ use payments_store::{LogHead, ReportRun, StoredEvidence};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{COUNTS_DRIFTED, EVENTS_MISSING, PAUSE, RECOUNT_STOPPED, RECOUNT_UNFINISHED, REPORT_ERRORS};
-use crate::html::{fact, grouped, heading, instant, link};
+use crate::html::{day, fact, grouped, heading, instant, link};
 
 /// The number of days back and ahead for which the recount's findings are shown. An operator can
 /// recount other dates; only the function's log has those findings.
@@ -27,7 +27,7 @@ impl Console {
         Ok(html! {
             (heading("Bank"))
             dl {
-                (fact("Time", &html! { (instant(self.clock.now())) ", " (today) " at the bank" }))
+                (fact("Time", &html! { (instant(self.clock.now())) ", " (day(today)) " at the bank" }))
                 (fact("Paused by the parameter", &paused(self.config.paused)))
                 (fact("Last report", &html! { (report(run.as_ref())) ". " a href=(link("reports", &[])) { "Reports" } }))
                 (fact("Event log", &event_log(log.as_ref())))
@@ -139,7 +139,7 @@ fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>) -> Markup {
 fn finding_row(date: BusinessDate, finding: &StoredEvidence) -> Markup {
     let text = date.to_string();
     html! { tr {
-        th scope="row" { a href=(link("day", &[("date", &text)])) { (text) } }
+        th scope="row" { a href=(link("day", &[("date", &text)])) { (day(date)) } }
         @match &finding.evidence {
             Some(evidence) => {
                 td { (instant(evidence.found_at)) }

@@ -7,7 +7,7 @@ use payments_store::DateCounters;
 
 use crate::function::Console;
 use crate::guides::{CHANGES_UNPARSED, COUNTS_BEHIND, PAYMENTS_OVERDUE};
-use crate::html::{grouped, heading, link, minor, status};
+use crate::html::{closed, day, grouped, heading, link, money, status};
 use crate::views::waiting::{Late, late_table};
 
 /// The most late payments of a date that are shown.
@@ -25,25 +25,33 @@ impl Console {
         let address =
             asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
         let paused = self.paused_notice();
+        let closed = closed(&self.config.business_days, date);
         Ok(html! {
             div data-live data-hx-get=(address) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
-                (page(date, self.today(), &counters, (&paused, late.as_ref())))
+                (page(date, self.today(), &counters, Beside { closed, paused, late }))
             }
         })
     }
+}
+
+/// The parts of the view that are not counters.
+struct Beside {
+    closed: Option<String>,
+    paused: Markup,
+    late: Option<Late>,
 }
 
 fn page(
     date: BusinessDate,
     today: BusinessDate,
     counters: &DateCounters,
-    (paused, late): (&Markup, Option<&Late>),
+    Beside { closed, paused, late }: Beside,
 ) -> Markup {
     let counts = &counters.counts;
     let text = date.to_string();
     let [before, after] = [date.minus_days(1), date.plus_days(1)].map(|date| date.to_string());
     html! {
-        (heading(&format!("{text}{}", if date == today { ", today" } else { "" })))
+        (heading(&format!("{}{}", day(date), if date == today { ", today" } else { "" })))
             form data-view="day" {
                 a href=(link("day", &[("date", &before)])) { "Day before" }
                 label for="date" { "Date" }
@@ -51,6 +59,7 @@ fn page(
                 button { "Show" }
                 a href=(link("day", &[("date", &after)])) { "Day after" }
             }
+            @if let Some(closed) = closed { p { b { (closed) } } }
             (paused)
             (bar(counts))
             (statuses(&text, counts))
@@ -58,7 +67,7 @@ fn page(
             @if counts.unparsed != 0 {
                 p class="warn" { (grouped(counts.unparsed.into())) " changes of this date could not be read, so its counts may be wrong until a repair. See " (CHANGES_UNPARSED) "." }
             }
-            @if let Some(late) = late {
+            @if let Some(late) = &late {
                 h2 { "Due and not claimed yet" }
                 (late_table(late, &html! { "The payment that has been due for the longest time. See " (PAYMENTS_OVERDUE) "." }))
             }
@@ -88,11 +97,11 @@ fn sums(counts: &DayCounts) -> Markup {
     html! {
         h2 { "Sums" }
         div class="scroll" tabindex="0" { table {
-            caption { "In minor units, by currency and status" }
+            caption { "By currency and status" }
             thead { tr { th scope="col" { "Status" } th scope="col" class="number" { "Sum" } } }
             tbody {
                 @for (currency, known, sum) in counts.sums() {
-                    tr { th scope="row" { (status(known)) } td class="number" { (minor(sum, currency)) } }
+                    tr { th scope="row" { (status(known)) } td class="number" { (money(sum, currency)) } }
                 }
             }
         } }

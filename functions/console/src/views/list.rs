@@ -9,7 +9,7 @@ use payments_store::{DueRange, DueRow, DueSort, DueUntil};
 
 use crate::function::Console;
 use crate::guides::PAYMENTS_UNREADABLE;
-use crate::html::{AMOUNT, head_link, heading, instant, link, minor, status};
+use crate::html::{day, head_link, heading, instant, link, money, status};
 use crate::views::waiting::SHARDS_AT_ONCE;
 
 /// The payments of one page.
@@ -31,10 +31,11 @@ impl Console {
         let wanted: Status = query.get("status")?.ok_or_else(|| invalid_parameter("status", &"it is missing"))?;
         let after = query.text("cursor")?.map(|text| place(wanted, date, text)).transpose()?;
         let page = self.page(date, wanted, after).await?;
+        let title = format!("{}: {}", day(date), wanted.as_str().to_lowercase());
         let (date, name) = (date.to_string(), wanted.as_str());
         Ok(html! {
-            (heading(&format!("{date}: {}", name.to_lowercase())))
-            p { a href=(link("day", &[("date", &date)])) { "All of " (date) } }
+            (heading(&title))
+            p { a href=(link("day", &[("date", &date)])) { "All of this date" } }
             @if page.unreadable > 0 {
                 p class="warn" { (page.unreadable) " payments cannot be read. The function's log names them. See " (PAYMENTS_UNREADABLE) "." }
             }
@@ -117,7 +118,7 @@ pub(crate) fn table(rows: &[DueRow]) -> Markup {
             caption { "Earliest due first" }
             thead { tr {
                 th scope="col" { "Due" } th scope="col" { "Status" } th scope="col" { "Payment" }
-                th scope="col" { "Account" } th scope="col" { "Payee" } th scope="col" class="number" { (AMOUNT) }
+                th scope="col" { "Account" } th scope="col" { "Payee" } th scope="col" class="number" { "Amount" }
                 th scope="col" { "Reference" }
             } }
             tbody { @for row in rows { tr {
@@ -126,7 +127,7 @@ pub(crate) fn table(rows: &[DueRow]) -> Markup {
                 td { (head_link(&row.head)) }
                 td class="text" { (row.head.account) }
                 td class="text" { (row.payee) }
-                td class="number" { (minor(row.money.amount.get().into(), row.money.currency)) }
+                td class="number" { (money(row.money.amount.get().into(), row.money.currency)) }
                 td class="text" { @if let Some(reference) = &row.reference { (reference) } }
             } } }
         } }

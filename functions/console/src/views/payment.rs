@@ -8,7 +8,7 @@ use payments_store::StoreError;
 
 use crate::function::Console;
 use crate::guides::{DISPATCH_FAILURES, LOST_DETAILS, LOST_HEAD};
-use crate::html::{AMOUNT, fact, grouped, heading, instant, link, minor, status};
+use crate::html::{day, fact, grouped, heading, instant, link, money, status};
 
 /// The stored items of a payment.
 struct Found {
@@ -97,13 +97,13 @@ fn facts(head: &Head, in_force: Option<&Details>) -> Markup {
     html! {
         div class="facts" { dl {
             (fact("Status", &status(head.state.status())))
-            (fact(AMOUNT, &minor(head.money.amount.get().into(), head.money.currency)))
+            (fact("Amount", &money(head.money.amount.get().into(), head.money.currency)))
             (fact("Account", &html! { (head.account) }))
             (fact("Payee", &html! { (head.payee) }))
             @if let Some(reference) = &head.reference { (fact("Reference", &html! { (reference) })) }
             (fact("Asked for", &html! { (head.scheduled_for) @if let Some(details) = in_force { (asked(details)) } }))
             (fact("Due", &html! {
-                (instant(head.due_at)) ", on " a href=(link("day", &[("date", &date)])) { (date) }
+                (instant(head.due_at)) ", on " a href=(link("day", &[("date", &date)])) { (day(head.due_date)) }
                 @if let Some(moved) = in_force.and_then(|details| details.moved.as_ref()) {
                     ", moved: " (why_moved(moved.reason))
                     @if let Some(calendar) = &moved.calendar { ", by the calendar " (calendar.id()) " of " (calendar.version()) }
@@ -170,7 +170,7 @@ fn versions(first: &Details, chain: &[Details]) -> Markup {
             caption { "Its content, the first version first" }
             thead { tr {
                 th scope="col" class="number" { "Version" } th scope="col" { "When" } th scope="col" { "By" } th scope="col" { "Changed" }
-                th scope="col" { "Payee" } th scope="col" class="number" { (AMOUNT) } th scope="col" { "Due" }
+                th scope="col" { "Payee" } th scope="col" class="number" { "Amount" } th scope="col" { "Due" }
             } }
             tbody { @for (details, before) in all.iter().zip(before) { tr {
                 td class="number" { (details.amendment.map_or(1, |amendment| amendment.name.version)) }
@@ -178,7 +178,7 @@ fn versions(first: &Details, chain: &[Details]) -> Markup {
                 td class="text" { (details.created_by) }
                 td { (before.map(|before| before.changes(details)).unwrap_or_default().join(", ")) }
                 td class="text" { (details.instruction.payee) }
-                td class="number" { (minor(details.instruction.money.amount.get().into(), details.instruction.money.currency)) }
+                td class="number" { (money(details.instruction.money.amount.get().into(), details.instruction.money.currency)) }
                 td { (instant(details.due_at)) }
             } } }
         } }

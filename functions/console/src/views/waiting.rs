@@ -8,7 +8,7 @@ use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 
 use crate::function::Console;
 use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, PAYMENTS_UNREADABLE, REQUESTS_WAITING, RESULTS_WAITING};
-use crate::html::{AMOUNT, head_link, heading, instant, minor};
+use crate::html::{head_link, heading, instant, money};
 
 /// The most shards that are read at once.
 pub(crate) const SHARDS_AT_ONCE: usize = 32;
@@ -104,14 +104,14 @@ pub(crate) fn late_table(late: &Late, caption: &Markup) -> Markup {
                 caption { (caption) }
                 thead { tr {
                     th scope="col" { "Due" } th scope="col" { "Late by" } th scope="col" { "Payment" }
-                    th scope="col" { "Account" } th scope="col" class="number" { (AMOUNT) }
+                    th scope="col" { "Account" } th scope="col" class="number" { "Amount" }
                 } }
                 tbody { @for row in &late.rows { tr {
                     td { (instant(row.due.due_at)) }
                     td { (since(row.due.due_at, late.now)) }
                     td { (head_link(&row.head)) }
                     td class="text" { (row.head.account) }
-                    td class="number" { (minor(row.money.amount.get().into(), row.money.currency)) }
+                    td class="number" { (money(row.money.amount.get().into(), row.money.currency)) }
                 } } }
             } }
             @if late.more { p class="quiet" { "There are more." } }

@@ -1,11 +1,7 @@
 //! Mappings on streams in memory, delivery by delivery.
 
-mod batches;
-mod failures;
-mod faults;
-mod shards;
-mod trimming;
-mod windows;
+mod stories;
+mod variations;
 
 use std::cell::RefCell;
 
@@ -15,10 +11,10 @@ use chrono::TimeDelta;
 use payments_queue::Queue;
 
 use super::*;
-use crate::filter::Filter;
 use crate::in_memory::InMemoryStream;
 use crate::outcome::DeliveryOutcome;
 use crate::record::Record;
+use crate::window::MAX_STATE_BYTES;
 
 const ARN: &str = "arn:aws:dynamodb:local:000000000000:table/payments/stream/1";
 
@@ -66,39 +62,10 @@ fn numbers(event: &Value) -> Vec<u64> {
     event["Records"].as_array().unwrap().iter().map(number).collect()
 }
 
-/// The records that a function was invoked with, by invocation.
-#[derive(Default)]
-struct Log(RefCell<Vec<Vec<u64>>>);
-
-impl Log {
-    /// Notes an event and returns its numbers.
-    fn note(&self, event: &Value) -> Vec<u64> {
-        let numbers = numbers(event);
-        self.0.borrow_mut().push(numbers.clone());
-        numbers
-    }
-
-    fn take(&self) -> Vec<Vec<u64>> {
-        self.0.take()
-    }
-}
-
 /// Returns the response that reports these records.
 fn failed(numbers: impl IntoIterator<Item = u64>) -> Value {
     let failures = numbers.into_iter().map(|number| json!({"itemIdentifier": number.to_string()}));
     json!({"batchItemFailures": failures.collect::<Vec<_>>()})
-}
-
-fn outcomes(deliveries: Vec<Delivery>) -> Vec<DeliveryOutcome> {
-    deliveries.into_iter().map(|delivery| delivery.outcome).collect()
-}
-
-fn retrying(why: &str, remaining: usize) -> DeliveryOutcome {
-    DeliveryOutcome::Retrying { why: why.to_owned(), remaining }
-}
-
-fn checkpoint(mapping: &StreamMapping) -> Option<SequenceNumber> {
-    mapping.checkpoints()[&shard()].clone()
 }
 
 #[test]
@@ -114,4 +81,23 @@ fn settings_outside_aws_s_ranges_are_errors() {
     ] {
         assert_eq!(StreamMapping::new(settings, stream(0)).err(), Some(SettingsError(want)));
     }
+}
+
+#[tokio::test]
+async fn a_payload_has_at_most_6_mb() {
+    let stream = stream(0);
+    for number in 1..=20 {
+        stream.push(&shard(), record(number, 0, &"x".repeat(400 * 1024))).unwrap();
+    }
+    let done = mapping(settings(), &stream).drain(at(0), 9, async |_| Ok(Value::Null)).await.unwrap();
+    // 6 MB / 400 KB = 15.4, with the frame of each record.
+    assert_eq!(done.iter().map(|delivery| delivery.records).collect::<Vec<_>>(), [15, 5]);
+}
+
+#[tokio::test]
+async fn a_state_beyond_1_mb_is_a_failure() {
+    let settings = StreamSettings { tumbling_window: Some(TimeDelta::seconds(60)), ..settings() };
+    let answer = json!({"state": "x".repeat(MAX_STATE_BYTES)});
+    let step = mapping(settings, &stream(1)).step(at(1), async |_| Ok(answer.clone())).await.unwrap();
+    assert!(matches!(&step[0].outcome, DeliveryOutcome::Retrying { why, .. } if why.contains("larger than 1 MB")));
 }

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
+use payments_machine::given::moved;
 use payments_machine::triggers::stream_settings;
 use payments_model::{
     AccountId, Actor, Details, Epoch, Event, Failure, Head, Instruction, Logged, Money, PaymentId, Reference,
-    Settlement, ShardCount, TrailEntry, UtcSecond, VersionBefore,
+    Settlement, ShardCount, UtcSecond, VersionBefore,
 };
 use payments_store::{Counted, CountsCommit, item_bytes, segment_of};
 use stream_aggregator::{Change, Effect, fold};
@@ -120,7 +121,8 @@ fn change(kind: Kind, n: usize, batch: usize, random: &mut Rng) -> Result<Change
     };
     let mut heads = vec![Head::scheduled(&details)];
     for event in [Event::Sweep, Event::Settle(settlement(kind, random)?)].into_iter().take(steps) {
-        let after = heads.last().map(|head| moved(head, &event)).transpose()?;
+        let by = if event == Event::Sweep { Actor::sweep() } else { Actor::transaction_service() };
+        let after = heads.last().map(|head| moved(head, &event, head.updated_at(), by)).transpose()?;
         heads.extend(after);
     }
     let [before, after] = [heads.len().checked_sub(2).map(|place| &heads[place]), heads.last()];
@@ -180,14 +182,4 @@ fn settlement(kind: Kind, random: &mut Rng) -> Result<Settlement> {
 /// Returns a random text of letters and digits.
 fn text(length: usize, random: &mut Rng) -> String {
     std::iter::repeat_with(|| random.alphanumeric()).take(length).collect()
-}
-
-fn moved(head: &Head, event: &Event) -> Result<Head> {
-    let by = if *event == Event::Sweep { Actor::sweep() } else { Actor::transaction_service() };
-    let step = head.transition(event, head.updated_at(), by)?;
-    let entry = TrailEntry { status: step.to().status(), at: step.at(), by: step.by().clone() };
-    let (state, version) = (step.to().clone(), step.version() + 1);
-    let mut moved = Head { state, version, ..head.clone() };
-    moved.moved.push(entry);
-    Ok(moved)
 }

@@ -1,79 +1,10 @@
-//! Faults that a caller can inject, and a property that holds under all of them.
+//! A property that holds however batches are cut, split, failed and lost.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
 use super::*;
-
-#[tokio::test]
-async fn a_redelivery_moves_no_checkpoint() {
-    let mut mapping = mapping(StreamSettings { batch_size: 2, ..settings() }, &stream(6));
-    let log = Log::default();
-    let function = async |event: Value| Ok(json!(log.note(&event)));
-    let failing = async |event: Value| Err(format!("{:?}", log.note(&event)));
-    mapping.step(at(0), function).await.unwrap();
-    let again = mapping.redeliver(&shard(), &1.into(), &2.into(), function).await.unwrap();
-    let ahead = mapping.redeliver(&shard(), &2.into(), &4.into(), failing).await.unwrap();
-    assert_eq!((again, ahead), (2, 3));
-    assert_eq!(checkpoint(&mapping), Some(2.into()));
-    mapping.drain(at(0), 9, function).await.unwrap();
-    assert_eq!(log.take(), [vec![1, 2], vec![1, 2], vec![2, 3], vec![4], vec![3, 4], vec![5, 6]]);
-}
-
-#[tokio::test]
-async fn a_redelivery_has_windows_with_an_empty_state() {
-    let stream = stream(0);
-    for (number, seconds) in [(1, 20), (2, 21), (3, 80)] {
-        stream.push(&shard(), record(number, seconds, "head")).unwrap();
-    }
-    let settings = StreamSettings { tumbling_window: Some(TimeDelta::seconds(60)), ..settings() };
-    let mut mapping = mapping(settings, &stream);
-    let log = RefCell::new(Vec::new());
-    let function = async |event: Value| {
-        log.borrow_mut().push((numbers(&event), event["state"].clone(), event["shardId"].clone()));
-        Ok(json!({"state": {"lost": true}}))
-    };
-    mapping.drain(at(81), 9, function).await.unwrap();
-    log.take();
-    mapping.redeliver(&shard(), &1.into(), &3.into(), function).await.unwrap();
-    let want = [vec![1, 2], vec![3]].map(|numbers| (numbers, json!({}), json!("shardId-1")));
-    assert_eq!(log.take(), want);
-}
-
-#[tokio::test]
-async fn a_restarted_mapping_reads_everything_with_no_state() {
-    let settings = StreamSettings { tumbling_window: Some(TimeDelta::seconds(900)), ..settings() };
-    let mut mapping = mapping(settings, &stream(3));
-    let log = RefCell::new(Vec::new());
-    let function = async |event: Value| {
-        log.borrow_mut().push((numbers(&event), event["state"].clone()));
-        Ok(json!({"state": {"kept": true}}))
-    };
-    mapping.drain(at(0), 9, function).await.unwrap();
-    mapping.restart_from_trim_horizon();
-    assert_eq!(checkpoint(&mapping), None);
-    mapping.drain(at(0), 9, function).await.unwrap();
-    assert_eq!(log.take(), [(vec![1, 2, 3], json!({})), (vec![1, 2, 3], json!({}))]);
-}
-
-#[tokio::test]
-async fn a_killed_function_is_invoked_again() {
-    let mut mapping = mapping(settings(), &stream(3));
-    let log = Log::default();
-    let hanging = async |event: Value| {
-        log.note(&event);
-        std::future::pending().await
-    };
-    let killed = tokio::select! {
-        biased;
-        _ = mapping.step(at(0), hanging) => false,
-        () = std::future::ready(()) => true,
-    };
-    assert!(killed);
-    mapping.drain(at(0), 9, async |event| Ok(json!(log.note(&event)))).await.unwrap();
-    assert_eq!(log.take(), [vec![1, 2, 3], vec![1, 2, 3]]);
-}
 
 /// A runtime of several threads can move a mapping between them.
 #[tokio::test]
@@ -152,7 +83,7 @@ async fn deliver(Variation { seed, count, bisect, windows, recut }: Variation) -
     mapping.drain(at(99_999), 10_000, function).await.unwrap();
     let left = mapping.step(at(99_999), async |_| Err("nothing is left".to_owned())).await.unwrap();
     assert_eq!(left, []);
-    assert_eq!(checkpoint(&mapping), (count > 0).then(|| count.into()));
+    assert_eq!(mapping.checkpoints()[&shard()], (count > 0).then(|| count.into()));
     done.take()
 }
 
