@@ -14,8 +14,8 @@ const PAGES: [(&str, usize); 3] =
 const FIRST: [(&str, usize); 2] = [("README.md", 7 * 1024), ("ARCHITECTURE.md", 25 * 1024)];
 
 /// The most bytes of all documents, and of one.
-const MAX_ALL: usize = 360 * 1024;
-const MAX_PAGE: usize = 40_000;
+const MAX_ALL: usize = 340 * 1024;
+const MAX_PAGE: usize = 40 * 1024;
 
 const MAX_GLOSSARY: usize = 50;
 const MAX_LINE: usize = 110;
