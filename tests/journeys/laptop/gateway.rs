@@ -80,7 +80,7 @@ async fn functions_are_invoked_by_hand() -> Result<()> {
         ("daily-due-sweeper", "", r#"{"action":"redrive"}"#, 200, "redriven"),
         ("RecountFunction", "", r#"{"action":"recount","from":"2026-11-20","to":"2026-11-21"}"#, 200, "repaired"),
         ("recount", "", r#"{"action":"guess"}"#, 200, "x-amz-function-error: Unhandled"),
-        ("recount", "", "{", 400, "no JSON"),
+        ("recount", "", "{", 400, "not JSON"),
         ("settle", "", "{}", 404, "there are daily-due-sweeper, report, recount,"),
         // A page of a browser invokes nothing.
         ("archive", "Origin: http://page.invalid\n", r#"{"action":"archive"}"#, 403, ""),
