@@ -337,7 +337,7 @@ pub(crate) async fn settle(functions: &Functions, event: Value) -> Result<Value,
     functions.deliver("settle", event).await
 }
 
-/// How long an invocation of a function may take.
+/// The time that an invocation of a function may take.
 pub(crate) fn timeout_of(function: &str) -> Result<TimeDelta> {
     Ok(Template::ours()?.function(function)?.timeout)
 }
