@@ -221,7 +221,7 @@ async fn main() -> Result<()> {
                     if apply && !note.log.is_new() {
                         ensure_ended(&store(note.tables()).await?).await?;
                     }
-                    tables(&note, &stack, &mut runner)?
+                    tables(&note, &stack, now, &mut runner)?
                 }
                 Command::Files { journal } => {
                     let steps = files(&note, &stack, journal, &mut runner)?;
@@ -345,7 +345,10 @@ fn show(bar: &ProgressBar, what: &str, done: u64, all: u64) {
 }
 
 fn open(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
-    let files = LocalFileSystem::new_with_prefix(folder);
+    let files = match std::fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => Err(std::io::Error::from(std::io::ErrorKind::NotADirectory).into()),
+        _ => LocalFileSystem::new_with_prefix(folder).map_err(anyhow::Error::from),
+    };
     Ok(Arc::new(files.with_context(|| {
         format!("{} is not a folder: copy the bucket's folder with `cargo restore files`", folder.display())
     })?))

@@ -1,5 +1,6 @@
 //! The stages of a restore over a world without AWS: plans, refusals, and runs that are cut off.
 
+mod damaged;
 mod world;
 
 use std::path::Path;
@@ -7,8 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use payments_model::UtcSecond;
 use payments_restore::stages::{
-    Allowed, Start, before_begin, before_finish, changes, clients, endpoints, files, import, published, start, tables,
-    template,
+    Allowed, Start, before_begin, before_finish, changes, clients, endpoints, files, import, published, start, template,
 };
 use payments_restore::{Note, Origin, Runner, StackNow, Step};
 
@@ -46,6 +46,10 @@ fn noted(world: &mut World, choices: &Start) -> Result<Note> {
     world.go(true, apply)?;
     world.said.clear();
     Note::read(&world.folder.path().join("restore.json"))
+}
+
+fn tables(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
+    payments_restore::stages::tables(note, stack, NOW.parse()?, runner)
 }
 
 /// The steps of a stage.
