@@ -12,6 +12,7 @@ mod rebuild;
 mod stack;
 pub mod stages;
 mod step;
+mod value;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use chrono::TimeDelta;

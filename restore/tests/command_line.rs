@@ -10,6 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 const TO: &str = "2026-11-20T09:00:00Z";
+const PAYMENT: &str = "acct-1/0b1c2d3e-0000-5000-8000-000000000000";
 
 /// The AWS CLI: the stack, and whether each command is called with JSON as its output.
 const AWS: &str = r#"#!/bin/sh
@@ -93,6 +94,9 @@ async fn each_step_says_what_it_did() -> Result<()> {
         (&stream, "used", &["rebuild", "--except", "type=payment.pending"], false, "is never left out"),
         (&stream, "used", &["rebuild", "--reports", ".", "--no-log", "--apply"], false, "payments has a stream"),
         (&stream, "used", &["cancel"], false, "the stack still has the old hot table"),
+        (&stream, "used", &["cancel", "--payment", "acct-1"], false, "expected ACCOUNT/ID"),
+        (&stream, "used", &["cancel", "--from", "no.txt"], false, "no.txt cannot be read"),
+        (&stream, "used", &["cancel", "--payment", PAYMENT], false, "no resource IngestFunction"),
         (
             &stream,
             "used",

@@ -98,7 +98,7 @@ impl Finding {
             Self::Incomplete => {
                 "The log lacks changes of this payment, so it stays as restored. If that is SCHEDULED, it is paid when the \
                  sweep runs again, although it may be amended or cancelled: ask its client, and the transaction service. \
-                 Cancel what must not be paid before that."
+                 Cancel what must not be paid before that: `cargo restore cancel --payment ACCOUNT/ID`."
             }
             Self::DetailsLost => {
                 "The restored long-term table does not know this payment. If it was SCHEDULED, its client sends it again with \

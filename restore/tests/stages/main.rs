@@ -1,5 +1,6 @@
 //! The stages of a restore over a world without AWS: plans, refusals, and runs that are cut off.
 
+mod cancels;
 mod world;
 
 use std::path::Path;
