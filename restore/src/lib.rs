@@ -21,7 +21,7 @@ use payments_model::{DuePayment, Epoch, GapEvent, Head, LogRestoredEvent, Paymen
 use payments_store::{LogHead, LogPosition, LogStage, MAX_SEGMENT_BYTES, Missed, Store, StoreError};
 
 pub use call::{Call, Ran};
-pub use note::{Note, Origin, Table};
+pub use note::{Chosen, Note, Origin, Table};
 pub use rebuild::{Change, Except, ExceptError, Finding, Line, Outcome, Rebuild, Source, Told};
 pub use stack::StackNow;
 pub use step::{Runner, Step};

@@ -2,7 +2,7 @@
 
 mod rebuilding;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
@@ -156,7 +156,10 @@ async fn main() -> Result<()> {
     let note = Note::read(&file)?;
     let store = |tables| async { anyhow::Ok(Store::new(client(endpoint.as_deref()).await?, tables)) };
     let is_done = match command {
-        Command::Rebuild(choices) => return rebuild(store(note.tables()).await?, &note, choices, apply).await,
+        Command::Rebuild(choices) => {
+            let store = store(note.tables()).await?;
+            return rebuild(store, (&note, &file), choices, &mut runner).await;
+        }
         Command::Begin { old, uncounted } => {
             let tables = if old { TableNames { log: note.log.old.clone(), ..note.tables() } } else { note.tables() };
             begun(&note, &store(tables).await?, (old, uncounted), &mut runner).await?
@@ -196,13 +199,11 @@ async fn main() -> Result<()> {
                     tables(&note, &stack, &mut runner)?
                 }
                 Command::Files { journal } => {
-                    let steps = files(&note, &stack, journal, &mut runner)?;
-                    let folders = ["reports", "journal"];
-                    folders
-                        .iter()
-                        .take(if journal { 2 } else { 1 })
-                        .filter(|_| apply)
-                        .try_for_each(std::fs::create_dir_all)?;
+                    let folders = (Path::new("reports"), journal.then_some(Path::new("journal")));
+                    let steps = files(&note, &stack, folders, &mut runner)?;
+                    if apply {
+                        [folders.0].into_iter().chain(folders.1).try_for_each(std::fs::create_dir_all)?;
+                    }
                     steps
                 }
                 Command::Template => template(&note, &stack, &runner.folder)?,
@@ -220,7 +221,8 @@ async fn main() -> Result<()> {
 fn shown(is_done: bool, is_apply: bool) -> Result<()> {
     match (is_done, is_apply) {
         (true, _) => println!("Nothing is left to do."),
-        (false, _) => println!("Nothing was changed. Give --apply to do this."),
+        (false, false) => println!("Nothing was changed. Give --apply to do this."),
+        (false, true) => println!("Run this again a quarter of an hour later, until nothing is left to do."),
     }
     Ok(())
 }

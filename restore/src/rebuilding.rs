@@ -10,10 +10,11 @@ use clap::Args;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use payments_boot::Clock;
-use payments_restore::{Change, Except, Line, Note, Rebuild, Source, Told};
+use payments_restore::stages::ensure_copied;
+use payments_restore::{Change, Chosen, Except, ExceptError, Line, Note, Rebuild, Runner, Source, StackNow, Told};
 use payments_store::Store;
 
-use crate::{bar, show};
+use crate::{bar, show, shown};
 
 /// The payments of each change that are shown. `--json` shows all.
 const EXAMPLES: u32 = 10;
@@ -36,8 +37,8 @@ pub(crate) struct Choices {
 
     /// Leave out what a fault itself did: actor=client:NAME,from=INSTANT,to=INSTANT,type=payment.cancelled, or some of these: all that you give must be true. `type` is
     /// payment.scheduled, payment.amended or payment.cancelled; without it, all three are left out. Can be given several times. What was claimed or settled is never left out.
-    #[arg(long = "except", value_name = "WHAT")]
-    excepts: Vec<Except>,
+    #[arg(long = "except", value_name = "WHAT", value_parser = except)]
+    excepts: Vec<String>,
 
     /// Let apply run although events are missing that nobody knows: you do what docs/restore.md says in "Without log and journal".
     #[arg(long)]
@@ -63,30 +64,47 @@ fn open(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     })?))
 }
 
-/// Shows what is brought back, or brings it back.
-pub(crate) async fn rebuild(store: Store, note: &Note, choices: Choices, is_apply: bool) -> Result<()> {
-    let source = match &choices.journal {
+/// The text of an exception.
+fn except(text: &str) -> Result<String, ExceptError> {
+    text.parse::<Except>().map(|_| text.to_owned())
+}
+
+/// Shows what is brought back, or brings it back. The first run that changes something notes its choices, and the last one its end.
+pub(crate) async fn rebuild(
+    store: Store,
+    (note, file): (&Note, &Path),
+    choices: Choices,
+    runner: &mut Runner<'_>,
+) -> Result<()> {
+    let Choices { excepts, journal, no_log, accept_gaps, .. } = choices;
+    let chosen = Chosen { excepts, journal, no_log, accept_gaps }.for_run(note, file)?;
+    if runner.is_apply {
+        let stack = StackNow::read(&note.stack, runner)?;
+        ensure_copied(note, &stack, (&choices.reports, chosen.journal.as_deref()), runner)?;
+    }
+    let source = match &chosen.journal {
         Some(folder) => Source::Journal(open(folder)?),
-        None if choices.no_log => Source::Nowhere,
+        None if chosen.no_log => Source::Nowhere,
         None => Source::Log,
     };
+    let now = Clock::system().now();
     let rebuild = Rebuild {
         store,
         source,
         reports: open(&choices.reports)?,
         to: note.hot.to.context("the hot table was not restored, so there is nothing to bring back")?,
         shards: note.shards()?,
-        excepts: choices.excepts,
-        accepts_gaps: choices.accept_gaps,
+        excepts: chosen.excepts.iter().map(|text| text.parse()).collect::<Result<_, _>>()?,
+        accepts_gaps: chosen.accept_gaps,
         finds_details: choices.find_details,
         per_second: choices.per_second,
-        now: Clock::system().now(),
+        now,
     };
-    let (bar, shown) = (bar()?, RefCell::new(BTreeMap::<Change, u32>::new()));
+    let (bar, seen) = (bar()?, RefCell::new(BTreeMap::<Change, u32>::new()));
     let line = |line: &Line| {
         if let Line::Change { change, .. } = line {
-            let mut shown = shown.borrow_mut();
-            let count = shown.entry(*change).or_default();
+            let mut seen = seen.borrow_mut();
+            let count = seen.entry(*change).or_default();
             *count += 1;
             if !choices.json && *count > EXAMPLES {
                 return;
@@ -96,12 +114,21 @@ pub(crate) async fn rebuild(store: Store, note: &Note, choices: Choices, is_appl
         bar.suspend(|| println!("{text}"));
     };
     let told = Told { line, progress: |what: &str, done, all| show(&bar, what, done, all) };
-    let outcome = if is_apply { rebuild.apply(&told).await? } else { rebuild.plan(&told).await? };
+    let outcome = if runner.is_apply {
+        let begun = Note { rebuild: Some(chosen), rebuilt: None, ..note.clone() };
+        let outcome = rebuild.apply_after(&|| begun.write(file), &told).await?;
+        if outcome.is_nothing() {
+            Note { rebuilt: Some(now), ..begun }.write(file)?;
+        }
+        outcome
+    } else {
+        rebuild.plan(&told).await?
+    };
     bar.finish_and_clear();
     if choices.json {
-        println!("{}", serde_json::to_string(&outcome)?)
-    } else {
-        print!("{outcome}")
+        println!("{}", serde_json::to_string(&outcome)?);
+        return Ok(());
     }
-    Ok(())
+    print!("{outcome}");
+    if outcome.is_nothing() { Ok(()) } else { shown(false, runner.is_apply) }
 }

@@ -191,6 +191,17 @@ impl Runner<'_> {
         Ok(is_next || self.is_apply)
     }
 
+    /// Returns the steps that are not done.
+    pub(crate) fn left<'s>(&mut self, steps: &'s [Step]) -> Result<Vec<&'s str>> {
+        let (mut known, mut left) = (HashMap::new(), Vec::new());
+        for step in steps {
+            if self.find_false(&step.done, &mut known)?.is_some() {
+                left.push(&*step.what);
+            }
+        }
+        Ok(left)
+    }
+
     fn act(&mut self, step: &Step) -> Result<()> {
         let mut said = String::new();
         let mut left = step.within.as_secs().div_ceil(PAUSE.as_secs());

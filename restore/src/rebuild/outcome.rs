@@ -208,6 +208,14 @@ impl fmt::Display for Line {
     }
 }
 
+/// The receivers of a run's output. Both are called often.
+pub struct Told<L: Fn(&Line), P: Fn(&str, u64, u64)> {
+    /// Called with each line.
+    pub line: L,
+    /// Called with the kind of work, the amount done, and the whole amount.
+    pub progress: P,
+}
+
 /// The totals of a run, planned or done.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
