@@ -13,21 +13,31 @@ use serde_json::Value;
 
 use crate::call::{Call, Ran};
 use crate::changes::ExpectedChanges;
+use crate::value::{LONGEST, includes, seconds, short};
 use crate::{file, list};
 
 /// The time between two questions.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The longest value that is shown as a whole, in characters: more than two lines of a terminal.
-const LONGEST: usize = 200;
-
 /// Errors of calls that come too early: DynamoDB accepts one change of a table at a time, and backs up a new table after a while.
-const EARLY: [&str; 4] = [
-    "(ResourceInUseException)",
-    "(ContinuousBackupsUnavailableException)",
-    "(LimitExceededException)",
+const EARLY: [&str; 3] =
+    ["(ResourceInUseException)", "(ContinuousBackupsUnavailableException)", "(LimitExceededException)"];
+
+/// Errors of calls that are throttled.
+const THROTTLES: [&str; 6] = [
+    "(TooManyRequestsException)",
     "(ThrottlingException)",
+    "(Throttling)",
+    "(ThrottledException)",
+    "(ProvisionedThroughputExceededException)",
+    "(RequestLimitExceeded)",
 ];
+
+/// The most times that a throttled call is tried again: five minutes.
+const MAX_THROTTLED: u32 = 30;
+
+/// The most failed steps that the end names. Each was told when it failed.
+const NAMED: usize = 20;
 
 /// The source of a fact.
 #[derive(Debug, Clone)]
@@ -90,6 +100,8 @@ pub(crate) enum Act {
     Wait,
     /// Runs programs, one after the other.
     Run(Vec<Call>),
+    /// Runs a program. Its failure stops no later step, and is told at the end.
+    Try(Call),
     /// Runs a program until this part of its answer has this value.
     RunUntil(Call, &'static str, Value),
     /// Runs a program, and writes its output to a file.
@@ -131,7 +143,19 @@ pub struct Runner<'r> {
 impl Runner<'_> {
     /// Reads the answer of a program that changes nothing.
     pub(crate) fn read(&mut self, call: &Call) -> Result<Value> {
-        call.read(&(self.run)(call)?)
+        call.read(&self.ran(call)?)
+    }
+
+    /// Runs a program, again while it is throttled.
+    fn ran(&mut self, call: &Call) -> Result<Ran> {
+        for _ in 0..MAX_THROTTLED {
+            let ran = (self.run)(call)?;
+            if !is_throttled(call, &ran) {
+                return Ok(ran);
+            }
+            (self.pause)(PAUSE);
+        }
+        (self.run)(call)
     }
 
     /// Shows the steps, or runs those that are not done yet. Returns whether all are done.
@@ -139,7 +163,7 @@ impl Runner<'_> {
     /// # Errors
     /// If the world is not as a step needs it, a program fails, or the world is not as expected after a step.
     pub fn go(&mut self, steps: &[Step]) -> Result<bool> {
-        let (mut known, mut is_next) = (HashMap::new(), true);
+        let (mut known, mut is_next, mut failed) = (HashMap::new(), true, Vec::new());
         for (index, step) in steps.iter().enumerate() {
             let (number, what) = (index + 1, &step.what);
             // A later step may be done only after the steps before it, and what it asks about may not exist yet.
@@ -157,12 +181,36 @@ impl Runner<'_> {
             if let Some((fact, found)) = self.find_false(&step.needs, &mut known)? {
                 bail!("step {number} is refused: {}", fact.refusal(&found));
             }
-            if self.is_apply {
-                known.clear();
-                self.act(step).with_context(|| format!("step {number}, {what}"))?;
+            if !self.is_apply {
+                continue;
+            }
+            match (&step.act, self.act(step)) {
+                // What is known stays true: such steps do not depend on each other.
+                (Act::Try(_), Err(error)) => {
+                    let error = format!("{error:#}");
+                    (self.say)(&format!("       failed: {error}"));
+                    failed.push(format!("step {number}, {what}: {}", error.lines().last().unwrap_or_default()));
+                }
+                (Act::Try(_), Ok(())) => {}
+                (_, acted) => {
+                    acted.with_context(|| format!("step {number}, {what}"))?;
+                    known.clear();
+                }
             }
         }
+        ensure!(failed.is_empty(), "{}", failure(&failed, steps.len()));
         Ok(is_next || self.is_apply)
+    }
+
+    /// Returns the steps that are not done.
+    pub(crate) fn left<'s>(&mut self, steps: &'s [Step]) -> Result<Vec<&'s str>> {
+        let (mut known, mut left) = (HashMap::new(), Vec::new());
+        for step in steps {
+            if self.find_false(&step.done, &mut known)?.is_some() {
+                left.push(&*step.what);
+            }
+        }
+        Ok(left)
     }
 
     fn act(&mut self, step: &Step) -> Result<()> {
@@ -170,14 +218,8 @@ impl Runner<'_> {
         let mut left = step.within.as_secs().div_ceil(PAUSE.as_secs());
         match &step.act {
             Act::Wait => {}
-            Act::Run(calls) => {
-                for call in calls {
-                    let answer = self.accepted(call, &mut left)?;
-                    if answer.get("statusCode").is_some() {
-                        said = format!("; the answer was {answer}");
-                    }
-                }
-            }
+            Act::Run(calls) => calls.iter().try_for_each(|call| self.accepted(call, &mut left).map(drop))?,
+            Act::Try(call) => said = format!("; the answer was {}", self.accepted(call, &mut left)?),
             Act::RunUntil(call, part, wanted) => loop {
                 let answer = self.accepted(call, &mut left)?;
                 let found = answer.pointer(part).unwrap_or(&Value::Null);
@@ -189,7 +231,7 @@ impl Runner<'_> {
                 (self.pause)(PAUSE);
             },
             Act::Save(call, path) => {
-                let ran = (self.run)(call)?;
+                let ran = self.ran(call)?;
                 ensure!(ran.is_ok, call.failure(&ran));
                 let answer = call.read(&ran)?;
                 if let Some(fact) = step.done.iter().find(|fact| !fact.want.is_met(&answer)) {
@@ -215,7 +257,7 @@ impl Runner<'_> {
     /// Runs a program, again if it came too early.
     fn accepted(&mut self, call: &Call, left: &mut u64) -> Result<Value> {
         loop {
-            let ran = (self.run)(call)?;
+            let ran = self.ran(call)?;
             if ran.is_ok || *left == 0 || !EARLY.iter().any(|code| ran.errors.contains(code)) {
                 ensure!(ran.is_ok, call.failure(&ran));
                 return call.answer(&ran);
@@ -266,12 +308,29 @@ impl Runner<'_> {
     }
 }
 
+/// Whether a program was throttled, or the function that it invoked.
+fn is_throttled(call: &Call, ran: &Ran) -> bool {
+    if !ran.is_ok {
+        return THROTTLES.iter().any(|code| ran.errors.contains(code));
+    }
+    call.answer(ran).is_ok_and(|answer| ["429", "503"].contains(&&*answer["statusCode"].to_string()))
+}
+
+/// The steps that failed, and their number.
+fn failure(failed: &[String], all: usize) -> String {
+    let named = &failed[..failed.len().min(NAMED)];
+    let more = failed.len() - named.len();
+    let more = if more > 0 { format!("\nand {more} more, told above") } else { String::new() };
+    format!("{} of {all} steps failed, and the others are done:\n{}{more}", failed.len(), named.join("\n"))
+}
+
 impl Step {
     /// The equivalent commands, and what is asked afterwards.
     fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = match &self.act {
             Act::Wait => Vec::new(),
             Act::Run(calls) => calls.iter().map(Call::to_string).collect(),
+            Act::Try(call) => vec![call.to_string()],
             Act::RunUntil(call, part, wanted) => vec![call.to_string(), format!("again until {part} is {wanted}")],
             Act::Save(call, path) => vec![format!("{call} > {}", path.display())],
             Act::Write(path, _) => vec![format!("writes {}", path.display())],
@@ -305,36 +364,6 @@ impl Want {
             Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
         }
     }
-}
-
-/// A value, or its beginning.
-fn short(value: &Value) -> String {
-    let text = value.to_string();
-    if text.len() <= LONGEST {
-        return text;
-    }
-    text.chars().take(LONGEST).chain(['…']).collect()
-}
-
-/// Whether a value is the wanted one, or has all that this has.
-fn includes(found: &Value, wanted: &Value) -> bool {
-    match (found, wanted) {
-        (Value::Object(found), Value::Object(wanted)) => {
-            wanted.iter().all(|(name, wanted)| found.get(name).is_some_and(|it| includes(it, wanted)))
-        }
-        (Value::Array(found), Value::Array(wanted)) => {
-            wanted.iter().all(|wanted| found.iter().any(|it| includes(it, wanted)))
-        }
-        // 0 and 0.0 are the same.
-        (Value::Number(found), Value::Number(wanted)) => found.as_f64() == wanted.as_f64(),
-        _ => found == wanted,
-    }
-}
-
-/// An instant of the AWS CLI: version 1 prints seconds, version 2 a text.
-fn seconds(value: &Value) -> Option<i64> {
-    let text = value.as_str().and_then(|text| chrono::DateTime::parse_from_rfc3339(text).ok());
-    text.map(|at| at.timestamp()).or_else(|| value.as_number()?.to_string().split('.').next()?.parse().ok())
 }
 
 impl fmt::Display for Want {

@@ -46,11 +46,11 @@ pub fn before_begin(note: &Note, stack: &StackNow, is_counted: bool, now: UtcSec
 fn counted(stack: &StackNow, now: UtcSecond) -> Result<Step> {
     let function = stack.resource("StreamAggregatorFunction")?;
     let from = now.saturating_add(-AGES);
-    let call = Call::aws(&format!(
+    let call = Call::aws_with(
         "cloudwatch get-metric-statistics --namespace AWS/Lambda --metric-name IteratorAge --dimensions \
-         Name=FunctionName,Value={function} --start-time {from} --end-time {now} --period 60 --statistics Maximum \
-         --query"
-    ))
+         Name=FunctionName,Value={} --start-time {} --end-time {} --period 60 --statistics Maximum --query",
+        &[function, &from.to_string(), &now.to_string()],
+    )
     .with("sort_by(Datapoints, &Timestamp)[-1].Maximum");
     let remedy = "run this again in a few minutes, or with --uncounted if the old table has lost its stream";
     let age = fact("IteratorAge of stream-aggregator", call, "", Want::Below(COUNTED_MILLISECONDS), remedy);
@@ -101,7 +101,7 @@ pub fn before_finish(note: &Note, stack: &StackNow, is_ended: bool, now: UtcSeco
         let query =
             format!("EventSourceMappings[?!contains(EventSourceArn, ':table/{}/')].EventSourceArn | [0]", note.hot.new);
         let read =
-            Call::aws(&format!("lambda list-event-source-mappings --function-name {function} --query")).with(query);
+            Call::aws_with("lambda list-event-source-mappings --function-name {} --query", &[function]).with(query);
         let remedy = "disable and delete the mapping of the old stream, then run this again";
         let other = fact("another stream that stream-aggregator takes", read, "", Want::Missing, remedy);
         steps.push(needed("Only the new stream is counted", vec![other]));

@@ -17,30 +17,41 @@ use crate::step::{Fact, Read, Runner, Step, Want};
 /// As the margin of the events: clocks differ.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
-/// The steps that copy the reports and, if the log is lost, the journal: each file to its own name in this folder.
+/// The most missing files that a refusal names.
+const NAMED: usize = 5;
+
+/// The steps that copy the reports and, if the log is lost, the journal: each file to its own name in the folder.
 ///
 /// # Errors
 /// If the bucket cannot be read.
-pub fn files(note: &Note, stack: &StackNow, with_journal: bool, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
+pub fn files(
+    note: &Note,
+    stack: &StackNow,
+    (reports, journal): (&Path, Option<&Path>),
+    runner: &mut Runner<'_>,
+) -> Result<Vec<Step>> {
     let to = note.hot.to.context("the hot table was not restored, so no file is needed")?;
     let bucket = stack.output("ReportsBucketName")?;
     // The journal's file before proves that none is missing.
-    let folders = [("reports", 0), ("journal", 1)];
+    let folders = [("reports/", Some(reports), 0), ("journal/", journal, 1)];
     let mut steps = Vec::new();
-    for (folder, before) in folders.into_iter().take(if with_journal { 2 } else { 1 }) {
-        let call = Call::aws_with("s3api list-objects-v2 --bucket {} --prefix {}/", &[bucket, folder]);
+    for (prefix, folder, before) in folders {
+        let Some(folder) = folder else { continue };
+        let call = Call::aws_with("s3api list-objects-v2 --bucket {} --prefix {}", &[bucket, prefix]);
         let answer = runner.read(&call)?;
         let all = if is_empty(&answer) { &[] } else { list(&call, &answer, "Contents")? };
-        for (key, size) in chosen(all, &format!("{folder}/"), to, before)? {
-            let copy = Call::aws_with("s3 cp s3://{}/{} {}", &[bucket, &key, &key]);
+        for (key, size) in chosen(all, prefix, to, before)? {
+            let path = folder.join(key.strip_prefix(prefix).unwrap_or(&key));
+            let name = path.display().to_string();
             let done = Fact {
-                name: format!("the size of {key}"),
-                read: Read::Size(Path::new(&key).to_owned()),
+                name: format!("the size of {name}"),
+                read: Read::Size(path),
                 part: String::new(),
                 of: None,
                 want: Want::Is(json!(size)),
                 remedy: "delete the file, then run this again".to_owned(),
             };
+            let copy = Call::aws_with("s3 cp s3://{}/{} {}", &[bucket, &key, &name]);
             steps.push(step(format!("Copy {key}"), copy, vec![done]));
         }
     }
@@ -50,6 +61,28 @@ pub fn files(note: &Note, stack: &StackNow, with_journal: bool, runner: &mut Run
 /// Whether the answer is that of an empty folder: the AWS CLI prints nothing then, or an answer without a list.
 fn is_empty(answer: &Value) -> bool {
     answer.is_null() || (answer.get("RequestCharged").is_some() && answer.get("Contents").is_none())
+}
+
+/// Refuses an incomplete copy: a payment that a missing report has would come back, and be billed twice.
+///
+/// # Errors
+/// If the bucket cannot be read, or a file is not copied.
+pub fn ensure_copied(
+    note: &Note,
+    stack: &StackNow,
+    folders: (&Path, Option<&Path>),
+    runner: &mut Runner<'_>,
+) -> Result<()> {
+    let steps = files(note, stack, folders, runner)?;
+    let left = runner.left(&steps)?;
+    let with = if folders.1.is_some() { " --journal" } else { "" };
+    ensure!(
+        left.is_empty(),
+        "{} files are not copied: {}; run `cargo restore files{with} --apply` first",
+        left.len(),
+        left.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ")
+    );
+    Ok(())
 }
 
 /// Returns the files that were written since an hour before an instant, and so many before them, with their sizes.

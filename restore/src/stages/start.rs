@@ -73,11 +73,14 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
         hot: table(Kind::Hot, hot, choices.to)?,
         history: table(Kind::History, history, None)?,
         log: table(Kind::Log, choices.log.unwrap_or(Origin::Kept), choices.log_to)?,
+        rebuild: None,
+        rebuilt: None,
     };
     let mut needs = Vec::new();
     let before = Note::read(&folder.join(path));
     if let Ok(before) = &before {
         note.begun = before.begun.or(note.begun);
+        (note.rebuild, note.rebuilt) = (before.rebuild.clone(), before.rebuilt);
         let is_same = note == Note { begun: note.begun, ..before.clone() };
         let file = path.display();
         ensure!(is_same, "{file} is of another restore, or of other choices; move it away, then run this again");
@@ -86,7 +89,7 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
     for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new() && before.is_err()) {
         needs.extend(if is_damaged { vec![own(table, stack)] } else { needed_of(kind, table) });
     }
-    let text = serde_json::to_string_pretty(&note)? + "\n";
+    let text = note.text()?;
     let done = Fact {
         name: format!("the text of {}", path.display()),
         read: Read::Text(path.to_owned()),

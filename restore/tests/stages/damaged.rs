@@ -54,6 +54,10 @@ fn an_output_that_is_not_a_whole_list_is_refused() -> Result<()> {
     Ok(())
 }
 
+fn reports_alone(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
+    files(note, stack, (Path::new("reports"), None), runner)
+}
+
 /// An empty folder has no list: the AWS CLI prints nothing, or what it was not charged.
 #[test]
 fn an_empty_folder_has_no_file() -> Result<()> {
@@ -61,7 +65,7 @@ fn an_empty_folder_has_no_file() -> Result<()> {
         let mut world = World::new()?;
         let note = ready(&mut world, "files")?;
         world.printed.insert(REPORTS.to_owned(), output.to_owned());
-        assert!(world.stage(false, &note, |note, stack, runner| files(note, stack, false, runner))?, "{output}");
+        assert!(world.stage(false, &note, reports_alone)?, "{output}");
     }
     Ok(())
 }
@@ -73,7 +77,7 @@ fn only_files_of_the_folder_are_copied() -> Result<()> {
         let note = ready(&mut world, "files")?;
         let file = json!({"Key": key, "LastModified": "2026-11-20T09:00:00Z", "Size": 3});
         world.printed.insert(REPORTS.to_owned(), json!({"Contents": [file]}).to_string());
-        let shown = world.stage(false, &note, |note, stack, runner| files(note, stack, false, runner));
+        let shown = world.stage(false, &note, reports_alone);
         let command = world.said.into_iter().map(|line| line.trim().to_owned()).find(|line| line.starts_with("aws "));
         anyhow::Ok(shown.err().map(|error| error.to_string()).or(command).unwrap_or_default())
     };

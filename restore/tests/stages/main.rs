@@ -1,5 +1,6 @@
 //! The stages of a restore over a world without AWS: plans, refusals, and runs that are cut off.
 
+mod cancels;
 mod damaged;
 mod world;
 
@@ -10,7 +11,7 @@ use payments_model::UtcSecond;
 use payments_restore::stages::{
     Allowed, Start, before_begin, before_finish, changes, clients, endpoints, files, import, published, start, template,
 };
-use payments_restore::{Note, Origin, Runner, StackNow, Step};
+use payments_restore::{Chosen, Note, Origin, Runner, StackNow, Step};
 
 use crate::world::World;
 
@@ -65,7 +66,9 @@ const STAGES: [Stage; 11] = [
     ("tables", false, tables),
     ("tables-all", true, tables),
     ("endpoints", true, |note, _, runner| endpoints(note, runner)),
-    ("files", true, |note, stack, runner| files(note, stack, true, runner)),
+    ("files", true, |note, stack, runner| {
+        files(note, stack, (Path::new("reports"), Some(Path::new("journal"))), runner)
+    }),
     ("finish", false, |note, stack, _| before_finish(note, stack, false, NOW.parse()?)),
     ("template", false, |note, stack, runner| template(note, stack, &runner.folder)),
     ("changes", false, changes),
@@ -290,6 +293,10 @@ fn a_restore_begins_with_free_names_and_its_own_file() -> Result<()> {
     // The same start is done.
     let mut world = World::new()?;
     let note = noted(&mut world, &hot())?;
+    assert_eq!(noted(&mut world, &hot())?, note);
+    // It keeps what rebuild has noted.
+    let note = Note { rebuild: Some(Chosen::default()), rebuilt: at(NOW), ..note };
+    note.write(&world.folder.path().join("restore.json"))?;
     assert_eq!(noted(&mut world, &hot())?, note);
     Ok(())
 }
