@@ -152,7 +152,8 @@ impl Runner<'_> {
     /// # Errors
     /// If the world is not as a step needs it, a program fails, or the world is not as expected after a step.
     pub fn go(&mut self, steps: &[Step]) -> Result<bool> {
-        let (mut known, mut is_next, mut failed) = (HashMap::new(), true, Vec::new());
+        let (mut known, mut is_next) = (HashMap::new(), true);
+        let mut failed = Vec::new();
         for (index, step) in steps.iter().enumerate() {
             let (number, what) = (index + 1, &step.what);
             // A later step may be done only after the steps before it, and what it asks about may not exist yet.
@@ -174,7 +175,7 @@ impl Runner<'_> {
                 continue;
             }
             match (&step.act, self.act(step)) {
-                // What is known stays true: such steps do not depend on each other.
+                // Such steps do not depend on each other, so known facts stay true.
                 (Act::Try(_), Err(error)) => {
                     let error = format!("{error:#}");
                     (self.say)(&format!("       failed: {error}"));

@@ -290,7 +290,7 @@ fn a_restore_begins_with_free_names_and_its_own_file() -> Result<()> {
     let mut world = World::new()?;
     let note = noted(&mut world, &hot())?;
     assert_eq!(noted(&mut world, &hot())?, note);
-    // It keeps what rebuild has noted.
+    // The file keeps what rebuild has noted.
     let note = Note { rebuild: Some(Chosen::default()), rebuilt: at(NOW), ..note };
     note.write(&world.folder.path().join("restore.json"))?;
     assert_eq!(noted(&mut world, &hot())?, note);
