@@ -13,8 +13,8 @@ use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use payments_boot::{Clock, version};
 use payments_restore::stages::{
-    Allowed, Start, before_begin, before_finish, cancels, changes, clients, endpoints, files, import, lost, published,
-    start, stream, tables, template, told,
+    Allowed, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints, files, import,
+    lost, published, start, stream, tables, template, told,
 };
 use payments_restore::{
     Call, Change, Except, Line, Note, Origin, Rebuild, Restored, Runner, Source, StackNow, Told, begin, begin_lost,
@@ -224,7 +224,8 @@ async fn main() -> Result<()> {
                     tables(&note, &stack, &mut runner)?
                 }
                 Command::Files { journal } => {
-                    let steps = files(&note, &stack, journal, &mut runner)?;
+                    let mut steps = before_files(&note, &stack, now);
+                    steps.extend(files(&note, &stack, journal, &mut runner)?);
                     let folders = ["reports", "journal"];
                     folders
                         .iter()

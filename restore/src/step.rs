@@ -44,6 +44,8 @@ pub(crate) enum Want {
     Is(Value),
     /// At least this number.
     AtLeast(u64),
+    /// A text that ends like this.
+    Ends(&'static str),
     /// Less than this number, or missing.
     Below(u64),
     /// Any value.
@@ -54,6 +56,8 @@ pub(crate) enum Want {
     Covers(UtcSecond),
     /// An instant that is not later than this one.
     Until(UtcSecond),
+    /// This instant.
+    At(UtcSecond),
     /// The changes of a change set that only imports tables.
     Imports(ExpectedChanges),
 }
@@ -301,6 +305,7 @@ impl Want {
         match self {
             Self::Is(wanted) => includes(found, wanted),
             Self::AtLeast(number) => found.as_u64().is_some_and(|it| it >= *number),
+            Self::Ends(end) => found.as_str().is_some_and(|it| it.ends_with(end)),
             Self::Below(number) => found.is_null() || found.as_f64().is_some_and(|it| it < *number as f64),
             Self::There => !found.is_null(),
             Self::Missing => found.is_null(),
@@ -311,6 +316,7 @@ impl Want {
                 from.is_some_and(|from| from <= instant) && to.is_some_and(|to| instant <= to)
             }
             Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
+            Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
             Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
         }
     }
@@ -352,11 +358,13 @@ impl fmt::Display for Want {
             Self::Is(wanted) if wanted.to_string().len() > LONGEST => f.write_str("as in the command"),
             Self::Is(wanted) => wanted.fmt(f),
             Self::AtLeast(number) => write!(f, "at least {number}"),
+            Self::Ends(end) => write!(f, "…{end}"),
             Self::Below(number) => write!(f, "below {number}"),
             Self::There => f.write_str("there"),
             Self::Missing => f.write_str("missing"),
             Self::Covers(instant) => write!(f, "a window with {instant}"),
             Self::Until(instant) => write!(f, "not later than {instant}"),
+            Self::At(instant) => write!(f, "{instant}"),
             Self::Imports(expected) => expected.fmt(f),
         }
     }
