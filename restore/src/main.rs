@@ -10,8 +10,8 @@ use aws_sdk_dynamodb::Client;
 use clap::{Parser, Subcommand};
 use payments_boot::{Clock, version};
 use payments_restore::stages::{
-    Allowed, Lost, Start, before_begin, before_finish, cancels, changes, clients, endpoints, files, import, listed,
-    lost, published, start, stream, tables, template, told,
+    Allowed, Lost, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints, files,
+    import, listed, lost, published, start, stream, tables, template, told,
 };
 use payments_restore::{Call, Note, Origin, Restored, Runner, StackNow, begin, begin_lost, begin_restored, finish};
 use payments_store::{LogStage, Store, TableNames};
@@ -201,7 +201,8 @@ async fn main() -> Result<()> {
                 }
                 Command::Files { journal } => {
                     let folders = (Path::new("reports"), journal.then_some(Path::new("journal")));
-                    let steps = files(&note, &stack, folders, &mut runner)?;
+                    let mut steps = before_files(&note, &stack, now);
+                    steps.extend(files(&note, &stack, folders, &mut runner)?);
                     if apply {
                         [folders.0].into_iter().chain(folders.1).try_for_each(std::fs::create_dir_all)?;
                     }

@@ -54,6 +54,8 @@ pub(crate) enum Want {
     Is(Value),
     /// At least this number.
     AtLeast(u64),
+    /// A text that ends like this.
+    Ends(&'static str),
     /// Less than this number, or missing.
     Below(u64),
     /// Any value.
@@ -64,6 +66,8 @@ pub(crate) enum Want {
     Covers(UtcSecond),
     /// An instant that is not later than this one.
     Until(UtcSecond),
+    /// This instant.
+    At(UtcSecond),
     /// The changes of a change set that only imports tables.
     Imports(ExpectedChanges),
 }
@@ -194,13 +198,9 @@ impl Runner<'_> {
 
     /// Returns the steps that are not done.
     pub(crate) fn left<'s>(&mut self, steps: &'s [Step]) -> Result<Vec<&'s str>> {
-        let (mut known, mut left) = (HashMap::new(), Vec::new());
-        for step in steps {
-            if self.find_false(&step.done, &mut known)?.is_some() {
-                left.push(&*step.what);
-            }
-        }
-        Ok(left)
+        let mut known = HashMap::new();
+        let left = steps.iter().map(|step| Ok(self.find_false(&step.done, &mut known)?.map(|_| &*step.what)));
+        left.filter_map(Result::transpose).collect()
     }
 
     fn act(&mut self, step: &Step) -> Result<()> {
@@ -361,6 +361,7 @@ impl Want {
         match self {
             Self::Is(wanted) => includes(found, wanted),
             Self::AtLeast(number) => found.as_u64().is_some_and(|it| it >= *number),
+            Self::Ends(end) => found.as_str().is_some_and(|it| it.ends_with(end)),
             Self::Below(number) => found.is_null() || found.as_f64().is_some_and(|it| it < *number as f64),
             Self::There => !found.is_null(),
             Self::Missing => found.is_null(),
@@ -371,6 +372,7 @@ impl Want {
                 from.is_some_and(|from| from <= instant) && to.is_some_and(|to| instant <= to)
             }
             Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
+            Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
             Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
         }
     }
@@ -382,11 +384,13 @@ impl fmt::Display for Want {
             Self::Is(wanted) if wanted.to_string().len() > LONGEST => f.write_str("as in the command"),
             Self::Is(wanted) => wanted.fmt(f),
             Self::AtLeast(number) => write!(f, "at least {number}"),
+            Self::Ends(end) => write!(f, "…{end}"),
             Self::Below(number) => write!(f, "below {number}"),
             Self::There => f.write_str("there"),
             Self::Missing => f.write_str("missing"),
             Self::Covers(instant) => write!(f, "a window with {instant}"),
             Self::Until(instant) => write!(f, "not later than {instant}"),
+            Self::At(instant) => write!(f, "{instant}"),
             Self::Imports(expected) => expected.fmt(f),
         }
     }

@@ -20,7 +20,8 @@ const AWS: &str = r#"#!/bin/sh
 echo "$*" >> calls.txt
 case "$*" in
   *describe-stacks*SourceBucket*) exit 1 ;;
-  *describe-stacks*LastUpdatedTime*) echo '"2026-11-20T08:00:00Z"' ;;
+  *describe-stacks*StackStatus*) echo '"UPDATE_COMPLETE"' ;;
+  *describe-stack-events*) echo '"2026-11-20T08:00:00Z"' ;;
   *describe-stacks*LogTableName*) echo '"payments-log"' ;;
   *describe-stacks*) cat stack.json ;;
   *list-stack-resources*) echo '{"StackResourceSummaries": [

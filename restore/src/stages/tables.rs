@@ -1,6 +1,6 @@
 //! The restored tables, with the settings that the template gives to its own.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -81,7 +81,11 @@ fn audit_trail(note: &Note) -> Result<Step> {
 fn made(kind: Kind, table: &Table, stack: &StackNow, runner: &mut Runner<'_>) -> Result<Step> {
     let Table { old, new, origin, to } = table;
     let (what, call) = match origin {
-        Origin::Backup => (format!("Restore the backup that {old} left as {new}"), from_backup(table, runner)?),
+        Origin::Backup => {
+            let backup = newest_backup(table, runner)?;
+            let words = format!("dynamodb restore-table-from-backup --target-table-name {new} --backup-arn {backup}");
+            (format!("Restore the backup that {old} left as {new}"), Call::aws(&words))
+        }
         Origin::Empty => (format!("Make an empty {new}"), empty(new, stack)?),
         _ => {
             let to = to.map(|to| format!("--restore-date-time {to}"));
@@ -92,21 +96,31 @@ fn made(kind: Kind, table: &Table, stack: &StackNow, runner: &mut Runner<'_>) ->
             (format!("Restore {old} as {new}"), Call::aws(&words))
         }
     };
-    let made = step(what, call, vec![of_table(new, "TableName", Want::There)]);
-    let needs = if *origin == Origin::Table { vec![window(old, *to, kind)] } else { Vec::new() };
-    Ok(Step { needs, ..made })
+    // A table of this name that was not restored like this is of another restore.
+    let remedy = format!("it is another table: delete {new}, or start again with another --number");
+    let mut needs = vec![Fact { remedy, ..of_table(new, "TableName", Want::Missing) }];
+    let mut done = vec![of_table(new, "TableName", Want::There)];
+    match origin {
+        Origin::Table => {
+            needs.push(window(old, *to, kind));
+            done.push(of_table(new, "RestoreSummary/SourceTableArn", Want::Is(stack.table_arn(old).into())));
+            done.extend(to.map(|to| of_table(new, "RestoreSummary/RestoreDateTime", Want::At(to))));
+        }
+        Origin::Backup => {
+            done.push(of_table(new, "RestoreSummary/SourceBackupArn", Want::Is(newest_backup(table, runner)?.into())));
+        }
+        _ => {}
+    }
+    Ok(Step { needs, ..step(what, call, done) })
 }
 
 /// A deleted table has a backup of its last moment, for 35 days.
-fn from_backup(table: &Table, runner: &mut Runner<'_>) -> Result<Call> {
+fn newest_backup(table: &Table, runner: &mut Runner<'_>) -> Result<String> {
     let list = Call::aws(&format!("dynamodb list-backups --backup-type SYSTEM --table-name {}", table.old));
     let backups = runner.read(&list)?;
     let backup = backups["BackupSummaries"].as_array().and_then(|all| all.last()?["BackupArn"].as_str());
-    let Some(backup) = backup else {
-        anyhow::bail!("{} left no backup; start again with --log empty", table.old);
-    };
-    let words = format!("dynamodb restore-table-from-backup --target-table-name {} --backup-arn {backup}", table.new);
-    Ok(Call::aws(&words))
+    let backup = backup.with_context(|| format!("{} left no backup; start again with --log empty", table.old))?;
+    Ok(backup.to_owned())
 }
 
 /// A prod stack encrypts its tables with its own key.
