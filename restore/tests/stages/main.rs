@@ -104,7 +104,7 @@ Resources:
       BillingMode: PAY_PER_REQUEST
 ";
     std::fs::write(world.folder.path().join("template.yaml"), template)?;
-    let note = noted(world, &if is_all { all() } else { hot() })?;
+    let note = Note { rebuilt: at(NOW), ..noted(world, &if is_all { all() } else { hot() })? };
     if is_all {
         world.stage(true, &note, stage("close")?.1)?;
     }
@@ -160,7 +160,7 @@ fn a_stage_that_is_cut_off_does_what_is_left_and_nothing_twice() -> Result<()> {
 }
 
 /// A read that finds another world than a stage needs: the stage, the read and its answer.
-const OTHERWISE: [(&str, &str, &str); 27] = [
+const OTHERWISE: [(&str, &str, &str); 28] = [
     (
         "close",
         concat!(
@@ -242,6 +242,7 @@ const OTHERWISE: [(&str, &str, &str); 27] = [
     ),
     ("import", MAPPINGS, r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Enabled"}]}"#),
     ("open", HOT_OUTPUT, r#""hot""#),
+    ("finish before the rebuild", AGE, "null"),
     ("finish of the log", AGE, "null"),
     ("finish of a used table", MAPPED, r#""arn:aws:dynamodb:eu-west-2:1:table/older/stream/1""#),
 ];
@@ -280,6 +281,7 @@ fn a_stage_is_refused_if_the_world_is_not_as_its_plan() -> Result<()> {
         let run = |is_apply| {
             let mut world = World::new()?;
             let (note, steps) = match name {
+                "finish before the rebuild" => (noted(&mut world, &hot())?, stage("finish")?.1),
                 "finish of the log" => (noted(&mut world, &log(Origin::Table, None))?, stage("finish")?.1),
                 "finish of a used table" => (noted(&mut world, &Start { used: true, ..hot() })?, stage("finish")?.1),
                 _ => (ready(&mut world, name)?, stage(name)?.1),
