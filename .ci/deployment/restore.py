@@ -13,10 +13,22 @@ from zoneinfo import ZoneInfo
 
 from .stack import ACCOUNT, ON, STACK, check, wait_until
 
-# The emulator's backups have a window of no length. sam builds the folder's template with the functions that are built already.
+# The emulator's backups have a window of no length, its restored tables do not say what they were restored from, and nobody
+# waits here until a deployment is a quarter of an hour old. sam builds the folder's template with the functions that are built already.
 AWS = """#!/bin/sh
 case "$*" in
   *describe-continuous-backups*) "{aws}" "$@" | sed -E 's/("EarliestRestorableDateTime": )[0-9.]+/\\11600000000/' ;;
+  *restore-table-to-point-in-time*)
+    source=$("{aws}" dynamodb describe-table --table-name "$4" --query Table.TableArn)
+    printf '"RestoreSummary": {{"SourceTableArn": %s, "RestoreDateTime": "%s"}},' "$source" \\
+      "${{8:-$(date -u +%Y-%m-%dT%H:%M:%SZ)}}" > "{folder}/$6.summary"
+    exec "{aws}" "$@" ;;
+  "dynamodb describe-table --table-name {stack}-restored-"*)
+    summary="{folder}/$4.summary"
+    [ $# = 4 ] && [ -e "$summary" ] || exec "{aws}" "$@"
+    "{aws}" "$@" | sed 's|"Table": {{|&'"$(cat "$summary")"'|' ;;
+  *get-stage*) "{aws}" "$@" | sed -E 's/("LastUpdatedDate": ")[^"]+/\\12020-01-01T00:00:00Z/' ;;
+  *describe-stack-events*) echo '"2020-01-01T00:00:00Z"' ;;
   *) exec "{aws}" "$@" ;;
 esac
 """
@@ -37,7 +49,7 @@ class Operator:
         ).stdout.strip()
         script = os.path.abspath(f"{os.path.dirname(__file__)}/sam.py")
         for name, text in (
-            ("aws", AWS.format(aws=find("aws"))),
+            ("aws", AWS.format(aws=find("aws"), folder=tools, stack=STACK)),
             ("sam", SAM.format(python=sys.executable, script=script, sam=find("sam"))),
         ):
             with open(f"{tools}/{name}", "w", encoding="utf-8") as file:

@@ -1,22 +1,23 @@
 //! `cargo restore`: the command line.
 
 mod rebuilding;
+mod screen;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use clap::{Parser, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 use payments_boot::{Clock, version};
 use payments_restore::stages::{
-    Allowed, Lost, Start, before_begin, before_finish, cancels, changes, clients, endpoints, files, import, listed,
-    lost, published, start, stream, tables, template, told,
+    Allowed, Lost, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints, files,
+    import, listed, lost, published, start, stream, tables, template, told,
 };
 use payments_restore::{Call, Note, Origin, Restored, Runner, StackNow, begin, begin_lost, begin_restored, finish};
 use payments_store::{LogStage, Store, TableNames};
 
 use crate::rebuilding::{Choices, rebuild};
+use crate::screen::{bar, show, shown};
 
 /// Brings a stack back after a loss of its tables, in the order of these commands.
 ///
@@ -200,7 +201,8 @@ async fn main() -> Result<()> {
                 }
                 Command::Files { journal } => {
                     let folders = (Path::new("reports"), journal.then_some(Path::new("journal")));
-                    let steps = files(&note, &stack, folders, &mut runner)?;
+                    let mut steps = before_files(&note, &stack, now);
+                    steps.extend(files(&note, &stack, folders, &mut runner)?);
                     if apply {
                         [folders.0].into_iter().chain(folders.1).try_for_each(std::fs::create_dir_all)?;
                     }
@@ -214,17 +216,6 @@ async fn main() -> Result<()> {
         }
     };
     shown(is_done, apply)
-}
-
-/// Says how the steps are done, if they were only shown.
-#[expect(clippy::unnecessary_wraps, reason = "the end of main")]
-fn shown(is_done: bool, is_apply: bool) -> Result<()> {
-    match (is_done, is_apply) {
-        (true, _) => println!("Nothing is left to do."),
-        (false, false) => println!("Nothing was changed. Give --apply to do this."),
-        (false, true) => println!("Run this again a quarter of an hour later, until nothing is left to do."),
-    }
-    Ok(())
 }
 
 fn old_log(note: &Note) -> TableNames {
@@ -305,15 +296,4 @@ async fn client(endpoint: Option<&str>) -> Result<Client> {
     let endpoint =
         endpoint.context("this program is built without AWS's clients: give --endpoint, or use `cargo restore`")?;
     Ok(payments_boot::dynamodb_at(endpoint, "local"))
-}
-
-fn bar() -> Result<ProgressBar> {
-    let style = ProgressStyle::with_template("  {msg} {bar:40.green} {human_pos:>9} of {human_len}")?;
-    Ok(ProgressBar::new(0).with_style(style))
-}
-
-fn show(bar: &ProgressBar, what: &str, done: u64, all: u64) {
-    bar.set_message(what.to_owned());
-    bar.set_length(all);
-    bar.set_position(done);
 }

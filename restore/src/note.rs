@@ -75,7 +75,7 @@ pub struct Note {
     pub rebuilt: Option<UtcSecond>,
 }
 
-/// What `rebuild` brings back: another choice would bring back what the first one left out.
+/// The choices of `rebuild`: another one would bring back what the first one left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
     /// The events that are left out.

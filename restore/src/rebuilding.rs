@@ -14,7 +14,7 @@ use payments_restore::stages::ensure_copied;
 use payments_restore::{Change, Chosen, Except, ExceptError, Line, Note, Rebuild, Runner, Source, StackNow, Told};
 use payments_store::Store;
 
-use crate::{bar, show, shown};
+use crate::screen::{bar, show, shown};
 
 /// The payments of each change that are shown. `--json` shows all.
 const EXAMPLES: u32 = 10;

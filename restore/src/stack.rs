@@ -109,14 +109,7 @@ impl StackNow {
         }];
         // One call reads all mappings, and another all schedules.
         for id in ["DispatchFunctionBecamePending", "SettleFunctionReport"] {
-            facts.push(Fact {
-                name: format!("the mapping {id}"),
-                read: Read::Run(Call::aws("lambda list-event-source-mappings")),
-                part: "/EventSourceMappings".to_owned(),
-                of: Some(("UUID", self.resource(id)?.to_owned())),
-                want: Want::Is(json!({"State": "Disabled"})),
-                remedy: format!("somebody enabled it: run `mapping {id} --no-enabled`"),
-            });
+            facts.push(self.mapping(id, "Disabled")?);
         }
         for id in SCHEDULES {
             facts.push(Fact {
@@ -129,6 +122,19 @@ impl StackNow {
             });
         }
         Ok(facts)
+    }
+
+    /// A mapping is enabled or disabled.
+    pub(crate) fn mapping(&self, id: &str, state: &str) -> Result<Fact> {
+        let word = if state == "Disabled" { "--no-enabled" } else { "--enabled" };
+        Ok(Fact {
+            name: format!("the mapping {id}"),
+            read: Read::Run(Call::aws("lambda list-event-source-mappings")),
+            part: "/EventSourceMappings".to_owned(),
+            of: Some(("UUID", self.resource(id)?.to_owned())),
+            want: Want::Is(json!({"State": state})),
+            remedy: format!("somebody changed it: run `mapping {id} {word}`"),
+        })
     }
 
     /// The stack has this table.

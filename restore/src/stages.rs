@@ -11,7 +11,7 @@ mod template;
 
 pub use cancels::{Lost, LostError, cancels, listed, lost, told};
 pub use clients::{Allowed, clients};
-pub use epoch::{before_begin, before_finish, published, stream};
+pub use epoch::{before_begin, before_files, before_finish, published, stream};
 pub use files::{ensure_copied, files};
 pub use import::{changes, import};
 pub use start::{Start, start};

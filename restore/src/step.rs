@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::call::{Call, Ran};
 use crate::changes::ExpectedChanges;
-use crate::value::{LONGEST, includes, seconds, short};
+use crate::value::{LONGEST, includes, is_restored, seconds, short};
 use crate::{file, list};
 
 /// The time between two questions.
@@ -61,6 +61,8 @@ pub(crate) enum Want {
     Is(Value),
     /// At least this number.
     AtLeast(u64),
+    /// A text that ends like this.
+    Ends(&'static str),
     /// Less than this number, or missing.
     Below(u64),
     /// Any value.
@@ -71,6 +73,8 @@ pub(crate) enum Want {
     Covers(UtcSecond),
     /// An instant that is not later than this one.
     Until(UtcSecond),
+    /// This instant.
+    At(UtcSecond),
     /// The whole audit trail of a month: the items of this partition.
     Trail(String),
     /// A table that was restored from the one with this ARN to this instant, or no table.
@@ -163,7 +167,8 @@ impl Runner<'_> {
     /// # Errors
     /// If the world is not as a step needs it, a program fails, or the world is not as expected after a step.
     pub fn go(&mut self, steps: &[Step]) -> Result<bool> {
-        let (mut known, mut is_next, mut failed) = (HashMap::new(), true, Vec::new());
+        let (mut known, mut is_next) = (HashMap::new(), true);
+        let mut failed = Vec::new();
         for (index, step) in steps.iter().enumerate() {
             let (number, what) = (index + 1, &step.what);
             // A later step may be done only after the steps before it, and what it asks about may not exist yet.
@@ -185,7 +190,7 @@ impl Runner<'_> {
                 continue;
             }
             match (&step.act, self.act(step)) {
-                // What is known stays true: such steps do not depend on each other.
+                // Such steps do not depend on each other, so known facts stay true.
                 (Act::Try(_), Err(error)) => {
                     let error = format!("{error:#}");
                     (self.say)(&format!("       failed: {error}"));
@@ -204,13 +209,9 @@ impl Runner<'_> {
 
     /// Returns the steps that are not done.
     pub(crate) fn left<'s>(&mut self, steps: &'s [Step]) -> Result<Vec<&'s str>> {
-        let (mut known, mut left) = (HashMap::new(), Vec::new());
-        for step in steps {
-            if self.find_false(&step.done, &mut known)?.is_some() {
-                left.push(&*step.what);
-            }
-        }
-        Ok(left)
+        let mut known = HashMap::new();
+        let left = steps.iter().map(|step| Ok(self.find_false(&step.done, &mut known)?.map(|_| &*step.what)));
+        left.filter_map(Result::transpose).collect()
     }
 
     fn act(&mut self, step: &Step) -> Result<()> {
@@ -345,6 +346,7 @@ impl Want {
         match self {
             Self::Is(wanted) => includes(found, wanted),
             Self::AtLeast(number) => found.as_u64().is_some_and(|it| it >= *number),
+            Self::Ends(end) => found.as_str().is_some_and(|it| it.ends_with(end)),
             Self::Below(number) => found.is_null() || found.as_f64().is_some_and(|it| it < *number as f64),
             Self::There => !found.is_null(),
             Self::Missing => found.is_null(),
@@ -355,12 +357,9 @@ impl Want {
                 from.is_some_and(|from| from <= instant) && to.is_some_and(|to| instant <= to)
             }
             Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
+            Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
             Self::Trail(partition) => list::is_trail(found, partition),
-            Self::Restored(source, to) => {
-                let made = &found["RestoreSummary"];
-                let is_at = |to: &UtcSecond| seconds(&made["RestoreDateTime"]) == Some(to.as_chrono().timestamp());
-                found.is_null() || (made["SourceTableArn"] == *source && to.as_ref().is_none_or(is_at))
-            }
+            Self::Restored(source, to) => found.is_null() || is_restored(found, source, *to),
             Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
         }
     }
@@ -372,11 +371,13 @@ impl fmt::Display for Want {
             Self::Is(wanted) if wanted.to_string().len() > LONGEST => f.write_str("as in the command"),
             Self::Is(wanted) => wanted.fmt(f),
             Self::AtLeast(number) => write!(f, "at least {number}"),
+            Self::Ends(end) => write!(f, "…{end}"),
             Self::Below(number) => write!(f, "below {number}"),
             Self::There => f.write_str("there"),
             Self::Missing => f.write_str("missing"),
             Self::Covers(instant) => write!(f, "a window with {instant}"),
             Self::Until(instant) => write!(f, "not later than {instant}"),
+            Self::At(instant) => write!(f, "{instant}"),
             Self::Trail(partition) => write!(f, "the whole list Items of {partition}"),
             Self::Restored(source, None) => write!(f, "missing, or restored from {source}"),
             Self::Restored(source, Some(to)) => write!(f, "missing, or restored from {source} to {to}"),

@@ -1,6 +1,7 @@
 //! The API's clients: closed, open for creates, or open.
 
 use anyhow::Result;
+use payments_model::UtcSecond;
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -55,14 +56,24 @@ pub fn clients(note: &Note, stack: &StackNow, allowed: Allowed) -> Result<Vec<St
 
 /// The API has these limits.
 fn limits(api: &str, settings: Value) -> Fact {
-    let call = Call::aws(&format!("apigatewayv2 get-stage --api-id {api} --stage-name")).with("$default");
-    fact("the API's RouteSettings", call, "/RouteSettings", Want::Is(settings), "run `cargo restore close` again")
+    fact("the API's RouteSettings", read(api), "/RouteSettings", Want::Is(settings), "run this again")
+}
+
+fn read(api: &str) -> Call {
+    Call::aws_with("apigatewayv2 get-stage --api-id {} --stage-name", &[api]).with("$default")
 }
 
 /// No client can create, amend or cancel.
 pub(super) fn closed(stack: &StackNow) -> Result<Fact> {
     let remedy = "close the API first: `cargo restore close`".to_owned();
     Ok(Fact { remedy, ..limits(stack.resource("PaymentsApi")?, settings(stack, Allowed::Reads)?) })
+}
+
+/// The API's limits were last changed by this instant.
+pub(super) fn closed_until(stack: &StackNow, until: UtcSecond) -> Result<Fact> {
+    let call = read(stack.resource("PaymentsApi")?);
+    let remedy = "run this again three minutes after the API was closed";
+    Ok(fact("the API's LastUpdatedDate", call, "/LastUpdatedDate", Want::Until(until), remedy))
 }
 
 fn has_new_tables(note: &Note, stack: &StackNow) -> Vec<Fact> {

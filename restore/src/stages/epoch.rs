@@ -1,6 +1,6 @@
 //! The log's epoch: what must be true before it ends, and before the next one begins.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use chrono::TimeDelta;
 use payments_model::UtcSecond;
 use serde_json::json;
@@ -8,13 +8,19 @@ use serde_json::json;
 use crate::call::Call;
 use crate::note::{Kind, Note, Origin};
 use crate::stack::{StackNow, describe};
-use crate::stages::clients::closed;
+use crate::stages::clients::{closed, closed_until};
 use crate::stages::tables::{expiry, streamed};
 use crate::stages::{describe_table, fact, wait};
 use crate::step::{Act, Fact, Runner, Step, Want};
 
+/// The mapping by which the hot table's changes are counted.
+const COUNTS: &str = "StreamAggregatorFunctionHeadChanged";
+
 /// An invocation may begin five minutes after it was asked for, and runs for up to ten.
 const LAST_INVOCATION: TimeDelta = TimeDelta::minutes(15);
+
+/// By then the API's limits hold everywhere, and what was accepted before them is written.
+const CLOSING: TimeDelta = TimeDelta::minutes(3);
 
 /// For how long back the age of the stream's records is read.
 const AGES: TimeDelta = TimeDelta::minutes(10);
@@ -35,8 +41,6 @@ pub fn before_begin(note: &Note, stack: &StackNow, is_counted: bool, now: UtcSec
         if is_counted {
             steps.push(counted(stack, now)?);
         }
-    }
-    if note.log.is_new() && note.hot.is_new() {
         steps.push(quiet(stack, now));
     }
     Ok(steps)
@@ -54,16 +58,29 @@ fn counted(stack: &StackNow, now: UtcSecond) -> Result<Step> {
     .with("sort_by(Datapoints, &Timestamp)[-1].Maximum");
     let remedy = "run this again in a few minutes, or with --uncounted if the old table has lost its stream";
     let age = fact("IteratorAge of stream-aggregator", call, "", Want::Below(COUNTED_MILLISECONDS), remedy);
-    Ok(needed("The old stream is counted", vec![age]))
+    let closing = closed_until(stack, now.saturating_add(-CLOSING))?;
+    // A stream without changes has no age, and neither has one that nobody takes.
+    Ok(needed("The old stream is counted", vec![stack.mapping(COUNTS, "Enabled")?, closing, age]))
 }
 
-/// Nothing old can write to the lost log any more.
+/// No invocation from before the last update runs any more.
 fn quiet(stack: &StackNow, now: UtcSecond) -> Step {
     let since = now.saturating_add(-LAST_INVOCATION);
-    let read = describe(&stack.name).with("--query").with("Stacks[0].LastUpdatedTime");
-    let remedy = "run this again a quarter of an hour after the last deployment";
-    let updated = fact("the last update of the stack", read, "", Want::Until(since), remedy);
-    needed("No old invocation writes any more", vec![updated])
+    let remedy = "run this again a quarter of an hour after the last deployment has ended";
+    let status = describe(&stack.name).with("--query").with("Stacks[0].StackStatus");
+    // The last event of a stack whose update has ended is this end. `LastUpdatedTime` is when an update began.
+    let words = "cloudformation describe-stack-events --stack-name {} --max-items 1 --query";
+    let event = Call::aws_with(words, &[&stack.name]).with("StackEvents[0].Timestamp");
+    let facts = vec![
+        fact("StackStatus", status, "", Want::Ends("_COMPLETE"), remedy),
+        fact("the last event of the stack", event, "", Want::Until(since), remedy),
+    ];
+    needed("No invocation from before the last deployment runs any more", facts)
+}
+
+/// The steps before the published files are copied: nothing old publishes any more.
+pub fn before_files(note: &Note, stack: &StackNow, now: UtcSecond) -> Vec<Step> {
+    if note.hot.is_new() { vec![quiet(stack, now)] } else { Vec::new() }
 }
 
 /// A step that does nothing, and is refused until these facts are true.
@@ -84,10 +101,16 @@ pub fn published(stack: &StackNow) -> Result<Vec<Step>> {
 /// The steps before the next epoch begins. `is_ended` is whether the epoch of a lost log was ended in its old table.
 ///
 /// # Errors
-/// If the stack is not this system's.
+/// If rebuild has something left to do, or the stack is not this system's.
 pub fn before_finish(note: &Note, stack: &StackNow, is_ended: bool, now: UtcSecond) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     if note.hot.is_new() {
+        let remedy =
+            "run `cargo restore rebuild --apply`, again a quarter of an hour later, until nothing is left to do";
+        ensure!(
+            note.rebuilt.is_some(),
+            "the restore's file does not say that rebuild has nothing left to do; {remedy}"
+        );
         steps.extend([streamed(Kind::Hot, &note.hot), expiry(Kind::Hot, &note.hot)]);
     }
     if note.log.is_new() && !note.hot.is_new() {

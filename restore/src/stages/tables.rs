@@ -97,7 +97,11 @@ fn audit_trail(note: &Note, month: &str) -> Step {
 fn made(kind: Kind, table: &Table, stack: &StackNow, runner: &mut Runner<'_>) -> Result<Step> {
     let Table { old, new, origin, to } = table;
     let (what, call) = match origin {
-        Origin::Backup => (format!("Restore the backup that {old} left as {new}"), from_backup(table, runner)?),
+        Origin::Backup => {
+            let backup = newest_backup(table, runner)?;
+            let words = "dynamodb restore-table-from-backup --target-table-name {} --backup-arn {}";
+            (format!("Restore the backup that {old} left as {new}"), Call::aws_with(words, &[new, &backup]))
+        }
         Origin::Empty => (format!("Make an empty {new}"), empty(new, stack)?),
         _ => {
             let to = to.map(|to| format!("--restore-date-time {to}"));
@@ -106,21 +110,31 @@ fn made(kind: Kind, table: &Table, stack: &StackNow, runner: &mut Runner<'_>) ->
             (format!("Restore {old} as {new}"), Call::aws_with(&format!("{words} {to}"), &[old, new]))
         }
     };
-    let made = step(what, call, vec![of_table(new, "TableName", Want::There)]);
-    let needs = if *origin == Origin::Table { vec![window(old, *to, kind)] } else { Vec::new() };
-    Ok(Step { needs, ..made })
+    // A table of this name that was not restored like this is of another restore.
+    let remedy = format!("it is another table: delete {new}, or start again with another --number");
+    let mut needs = vec![Fact { remedy, ..of_table(new, "TableName", Want::Missing) }];
+    let mut done = vec![of_table(new, "TableName", Want::There)];
+    match origin {
+        Origin::Table => {
+            needs.push(window(old, *to, kind));
+            done.push(of_table(new, "RestoreSummary/SourceTableArn", Want::Is(stack.table_arn(old).into())));
+            done.extend(to.map(|to| of_table(new, "RestoreSummary/RestoreDateTime", Want::At(to))));
+        }
+        Origin::Backup => {
+            done.push(of_table(new, "RestoreSummary/SourceBackupArn", Want::Is(newest_backup(table, runner)?.into())));
+        }
+        _ => {}
+    }
+    Ok(Step { needs, ..step(what, call, done) })
 }
 
 /// A deleted table has a backup of its last moment, for 35 days.
-fn from_backup(table: &Table, runner: &mut Runner<'_>) -> Result<Call> {
-    let list = Call::aws_with("dynamodb list-backups --backup-type SYSTEM --table-name {}", &[&table.old]);
-    let backups = runner.read(&list)?;
-    let backup = backups["BackupSummaries"].as_array().and_then(|all| all.last()?["BackupArn"].as_str());
-    let Some(backup) = backup else {
-        anyhow::bail!("{} left no backup; start again with --log empty", table.old);
-    };
-    let words = "dynamodb restore-table-from-backup --target-table-name {} --backup-arn {}";
-    Ok(Call::aws_with(words, &[&table.new, backup]))
+fn newest_backup(table: &Table, runner: &mut Runner<'_>) -> Result<String> {
+    let call = Call::aws_with("dynamodb list-backups --backup-type SYSTEM --table-name {}", &[&table.old]);
+    let backups = runner.read(&call)?;
+    let backup = list(&call, &backups, "BackupSummaries")?.last().and_then(|it| it["BackupArn"].as_str());
+    let backup = backup.with_context(|| format!("{} left no backup; start again with --log empty", table.old))?;
+    Ok(backup.to_owned())
 }
 
 /// A prod stack encrypts its tables with its own key.
