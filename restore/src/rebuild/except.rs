@@ -37,7 +37,7 @@ impl Kind {
 /// The text is not an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ExceptError {
-    /// It has another form.
+    /// Another form than an exception's.
     #[error(
         "expected actor=client:NAME, actor=operator or actor=bank, from=INSTANT, to=INSTANT or type=payment.scheduled, payment.amended or payment.cancelled, or some of them with \
          commas between them; what was claimed or settled is never left out"

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Fact, Want, includes, short};
+use super::Fact;
+use super::want::Want;
+use crate::value::{includes, short};
 
 impl Fact {
     /// The found value, the expected one, and what to do.

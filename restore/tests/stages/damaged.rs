@@ -136,7 +136,7 @@ fn a_damaged_note_is_written_again() -> Result<()> {
         }
         assert_eq!(again?, note, "{damaged}");
     }
-    // It has no instant.
+    // The note lacks its instant.
     std::fs::write(&path, text.replace(&format!("\"begun\": \"{NOW}\""), "\"begun\": null"))?;
     assert_eq!(noted(&mut world, &hot())?, note);
     Ok(())

@@ -28,7 +28,7 @@ pub(crate) struct World {
     pub(crate) failing: Vec<String>,
     pub(crate) said: Vec<String>,
     pub(crate) folder: tempfile::TempDir,
-    /// Outputs of reads that are no answers.
+    /// The outputs of reads, as they are.
     pub(crate) printed: BTreeMap<String, String>,
 }
 
