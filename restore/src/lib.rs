@@ -5,8 +5,11 @@
 
 mod call;
 mod changes;
+mod file;
+mod list;
 mod named;
 mod note;
+mod printed;
 mod published;
 mod rebuild;
 mod stack;

@@ -203,7 +203,7 @@ async fn main() -> Result<()> {
                     if apply && !note.log.is_new() {
                         ensure_ended(&store(note.tables()).await?).await?;
                     }
-                    tables(&note, &stack, &mut runner)?
+                    tables(&note, &stack, now, &mut runner)?
                 }
                 Command::Files { journal } => {
                     let folders = (Path::new("reports"), journal.then_some(Path::new("journal")));

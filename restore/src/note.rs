@@ -9,6 +9,8 @@ use payments_model::{ShardCount, UtcSecond};
 use payments_store::TableNames;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::file;
+
 /// The origin of a table's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -147,11 +149,12 @@ impl Note {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let new = path.with_extension("new");
-        let written = std::fs::write(&new, serde_json::to_string_pretty(self)? + "\n");
-        written
-            .and_then(|()| std::fs::rename(&new, path))
-            .with_context(|| format!("{} cannot be written", path.display()))
+        file::write(path, &self.text()?)
+    }
+
+    /// The text of the file.
+    pub(crate) fn text(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
     /// The shards of the indexes.

@@ -58,7 +58,10 @@ pub(crate) struct Choices {
 }
 
 fn open(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
-    let files = LocalFileSystem::new_with_prefix(folder);
+    let files = match std::fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => Err(std::io::Error::from(std::io::ErrorKind::NotADirectory).into()),
+        _ => LocalFileSystem::new_with_prefix(folder).map_err(anyhow::Error::from),
+    };
     Ok(Arc::new(files.with_context(|| {
         format!("{} is not a folder: copy the bucket's folder with `cargo restore files`", folder.display())
     })?))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -29,10 +29,14 @@ impl StackNow {
     /// Reads the stack.
     ///
     /// # Errors
-    /// If the AWS CLI fails.
+    /// If the name cannot be a stack's, or the AWS CLI fails.
     pub fn read(name: &str, runner: &mut Runner<'_>) -> Result<Self> {
+        ensure!(
+            is_stack(name),
+            "{name:?} is not a stack's name: expected a letter, then up to 127 letters, digits and -"
+        );
         let described = runner.read(&describe(name))?;
-        let resources = runner.read(&Call::aws(&format!("cloudformation list-stack-resources --stack-name {name}")))?;
+        let resources = runner.read(&Call::aws_with("cloudformation list-stack-resources --stack-name {}", &[name]))?;
         let stack = &described["Stacks"][0];
         Ok(Self {
             name: name.to_owned(),
@@ -158,5 +162,11 @@ const SCHEDULES: [&str; 6] = [
 ];
 
 pub(crate) fn describe(stack: &str) -> Call {
-    Call::aws(&format!("cloudformation describe-stacks --stack-name {stack}"))
+    Call::aws_with("cloudformation describe-stacks --stack-name {}", &[stack])
+}
+
+/// Whether CloudFormation accepts a stack's name.
+fn is_stack(name: &str) -> bool {
+    let rest = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.len() <= 128 && name.chars().all(rest)
 }

@@ -50,12 +50,12 @@ fn wait(what: impl Into<String>, done: Vec<Fact>) -> Step {
 }
 
 fn describe_table(table: &str) -> Call {
-    Call::aws(&format!("dynamodb describe-table --table-name {table}"))
+    Call::aws_with("dynamodb describe-table --table-name {}", &[table])
 }
 
 /// The backups of a table have an instant, or at least exist.
 fn window(table: &str, to: Option<UtcSecond>, kind: Kind) -> Fact {
-    let call = Call::aws(&format!("dynamodb describe-continuous-backups --table-name {table}"));
+    let call = Call::aws_with("dynamodb describe-continuous-backups --table-name {}", &[table]);
     let part = "/ContinuousBackupsDescription/PointInTimeRecoveryDescription";
     let want = to.map_or_else(|| Want::Is(json!({"PointInTimeRecoveryStatus": "ENABLED"})), Want::Covers);
     let remedy = format!("choose an instant to which the {} table can be restored, and start again", kind.word());

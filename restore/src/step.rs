@@ -1,8 +1,10 @@
 //! Steps of a restore: each asks the world before it acts, and again after it has acted.
 
+mod refusal;
+
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -11,7 +13,8 @@ use serde_json::Value;
 
 use crate::call::{Call, Ran};
 use crate::changes::ExpectedChanges;
-use crate::value::{LONGEST, includes, seconds, short};
+use crate::value::{LONGEST, includes, is_restored, seconds, short};
+use crate::{file, list};
 
 /// The time between two questions.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -43,6 +46,10 @@ pub(crate) enum Read {
     Run(Call),
     /// The bytes of a file of this folder, or null.
     Size(PathBuf),
+    /// The JSON of a file of this folder: its text if it has none, and null if it is missing.
+    Json(PathBuf),
+    /// The text of a file of this folder, or null.
+    Text(PathBuf),
     /// Whether a file has this line.
     Line(PathBuf, String),
 }
@@ -68,6 +75,10 @@ pub(crate) enum Want {
     Until(UtcSecond),
     /// This instant.
     At(UtcSecond),
+    /// The whole audit trail of a month: the items of this partition.
+    Trail(String),
+    /// A table that was restored from the one with this ARN to this instant, or no table.
+    Restored(Value, Option<UtcSecond>),
     /// The changes of a change set that only imports tables.
     Imports(ExpectedChanges),
 }
@@ -136,7 +147,7 @@ pub struct Runner<'r> {
 impl Runner<'_> {
     /// Reads the answer of a program that changes nothing.
     pub(crate) fn read(&mut self, call: &Call) -> Result<Value> {
-        call.answer(&self.ran(call)?)
+        call.read(&self.ran(call)?)
     }
 
     /// Runs a program, again while it is throttled.
@@ -221,11 +232,15 @@ impl Runner<'_> {
                 (self.pause)(PAUSE);
             },
             Act::Save(call, path) => {
-                let ran = (self.run)(call)?;
-                ensure!(ran.is_ok, "{call}\nfailed: {}", ran.errors);
-                write(&self.folder.join(path), &ran.output)?;
+                let ran = self.ran(call)?;
+                ensure!(ran.is_ok, call.failure(&ran));
+                let answer = call.read(&ran)?;
+                if let Some(fact) = step.done.iter().find(|fact| !fact.want.is_met(&answer)) {
+                    bail!("{call}\nprinted {}, expected {}", short(&answer), fact.want);
+                }
+                file::write(&self.folder.join(path), &ran.output)?;
             }
-            Act::Write(path, text) => write(&self.folder.join(path), text)?,
+            Act::Write(path, text) => file::write(&self.folder.join(path), text)?,
         }
         loop {
             let Some((fact, found)) = self.find_false(&step.done, &mut HashMap::new())? else { return Ok(()) };
@@ -245,7 +260,7 @@ impl Runner<'_> {
         loop {
             let ran = self.ran(call)?;
             if ran.is_ok || *left == 0 || !EARLY.iter().any(|code| ran.errors.contains(code)) {
-                ensure!(ran.is_ok, "{call}\nfailed: {}", ran.errors);
+                ensure!(ran.is_ok, call.failure(&ran));
                 return call.answer(&ran);
             }
             *left -= 1;
@@ -278,6 +293,8 @@ impl Runner<'_> {
                 known[&key].clone()
             }
             Read::Size(path) => std::fs::metadata(self.folder.join(path)).map_or(Value::Null, |file| file.len().into()),
+            Read::Json(path) => file::json(&self.folder.join(path)),
+            Read::Text(path) => file::text(&self.folder.join(path)),
             Read::Line(path, line) => {
                 let text = std::fs::read_to_string(self.folder.join(path));
                 text.is_ok_and(|text| text.lines().any(|it| it == line)).into()
@@ -306,38 +323,6 @@ fn failure(failed: &[String], all: usize) -> String {
     let more = failed.len() - named.len();
     let more = if more > 0 { format!("\nand {more} more, told above") } else { String::new() };
     format!("{} of {all} steps failed, and the others are done:\n{}{more}", failed.len(), named.join("\n"))
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
-}
-
-impl Fact {
-    /// The found value, the expected one, and what to do.
-    fn refusal(&self, found: &Value) -> String {
-        let mut found = found;
-        let mut wanted = self.want.to_string();
-        let mut field = String::new();
-        if let Want::Is(value) = &self.want {
-            let mut value = value;
-            // Of an object, the first field that differs.
-            while let (Value::Object(all), Value::Object(fields)) = (found, value)
-                && let Some((name, other)) =
-                    fields.iter().find(|(name, it)| !all.get(*name).is_some_and(|found| includes(found, it)))
-            {
-                field = format!("{name} of {field}");
-                found = all.get(name).unwrap_or(&Value::Null);
-                value = other;
-            }
-            wanted = short(value);
-        }
-        let found = match &self.want {
-            Want::Imports(expected) if !found.is_null() => expected.unexpected(found).join("; "),
-            _ if found.is_null() => "missing".to_owned(),
-            _ => short(found),
-        };
-        format!("{field}{} is {found}, expected {wanted}; {}", self.name, self.remedy)
-    }
 }
 
 impl Step {
@@ -373,6 +358,8 @@ impl Want {
             }
             Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
             Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
+            Self::Trail(partition) => list::is_trail(found, partition),
+            Self::Restored(source, to) => found.is_null() || is_restored(found, source, *to),
             Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
         }
     }
@@ -391,6 +378,9 @@ impl fmt::Display for Want {
             Self::Covers(instant) => write!(f, "a window with {instant}"),
             Self::Until(instant) => write!(f, "not later than {instant}"),
             Self::At(instant) => write!(f, "{instant}"),
+            Self::Trail(partition) => write!(f, "the whole list Items of {partition}"),
+            Self::Restored(source, None) => write!(f, "missing, or restored from {source}"),
+            Self::Restored(source, Some(to)) => write!(f, "missing, or restored from {source} to {to}"),
             Self::Imports(expected) => expected.fmt(f),
         }
     }

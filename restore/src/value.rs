@@ -1,5 +1,6 @@
 //! Values of answers: compared, and shortened for the operator.
 
+use payments_model::UtcSecond;
 use serde_json::Value;
 
 /// The longest value that is shown as a whole, in characters: more than two lines of a terminal.
@@ -33,4 +34,11 @@ pub(crate) fn includes(found: &Value, wanted: &Value) -> bool {
 pub(crate) fn seconds(value: &Value) -> Option<i64> {
     let text = value.as_str().and_then(|text| chrono::DateTime::parse_from_rfc3339(text).ok());
     text.map(|at| at.timestamp()).or_else(|| value.as_number()?.to_string().split('.').next()?.parse().ok())
+}
+
+/// Whether a table was restored from another one, which an ARN names, to an instant.
+pub(crate) fn is_restored(table: &Value, source: &Value, to: Option<UtcSecond>) -> bool {
+    let summary = &table["RestoreSummary"];
+    let at = seconds(&summary["RestoreDateTime"]);
+    summary["SourceTableArn"] == *source && to.is_none_or(|to| at == Some(to.as_chrono().timestamp()))
 }

@@ -193,7 +193,7 @@ async fn a_rebuild_notes_its_choices_and_its_end() -> Result<()> {
     // A checkpoint of the old stream, which goes.
     let [pk, sk] = ["CHECKPOINT#counts", "shard"].map(|key| AttributeValue::S(key.to_owned()));
     client.put_item().table_name("restored").item("pk", pk).item("sk", sk).send().await?;
-    std::fs::write(path("files.json"), "{}")?;
+    std::fs::write(path("files.json"), "")?;
     std::fs::remove_file(path("copies/1.csv.gz"))?;
     let said = |arguments: &[&str], want: &str| -> Result<()> {
         let (is_ok, text) = ask(arguments)?;
@@ -217,6 +217,27 @@ async fn a_rebuild_notes_its_choices_and_its_end() -> Result<()> {
     assert!(read("restore.json")?["rebuilt"].is_string());
     assert_eq!(read("restore.json")?["rebuild"], noted);
     stack.stop().await
+}
+
+/// Arguments that nobody can mean, refused before anything is asked.
+#[test]
+fn wrong_arguments_are_refused() -> Result<()> {
+    for (arguments, want) in [
+        (&["rebuild", "--reports", "restore.json"][..], "restore.json is not a folder"),
+        (
+            &["rebuild", "--except", "from=2026-11-20T10:00:00Z,to=2026-11-20T09:59:59Z"],
+            "from is after to, so nothing would be left out",
+        ),
+        (&["start", "--stack", "s", "--to", TO, "--number", "0"], "0 is not in 1.."),
+        (&["start", "--stack", "s t", "--to", TO], "is not a stack's name"),
+    ] {
+        let folder = folder("used", "kept", "arn")?;
+        let output = run(folder.path(), "http://127.0.0.1:1", arguments)?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(want), "{arguments:?}: {text}");
+        assert!(!folder.path().join("calls.txt").exists(), "{arguments:?}");
+    }
+    Ok(())
 }
 
 /// Every command has an example that begins as it is called.

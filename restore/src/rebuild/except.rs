@@ -36,11 +36,17 @@ impl Kind {
 
 /// The text is not an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "expected actor=client:NAME, actor=operator or actor=bank, from=INSTANT, to=INSTANT or type=payment.scheduled, payment.amended or payment.cancelled, or some of them with \
-     commas between them; what was claimed or settled is never left out"
-)]
-pub struct ExceptError;
+pub enum ExceptError {
+    /// It has another form.
+    #[error(
+        "expected actor=client:NAME, actor=operator or actor=bank, from=INSTANT, to=INSTANT or type=payment.scheduled, payment.amended or payment.cancelled, or some of them with \
+         commas between them; what was claimed or settled is never left out"
+    )]
+    Form,
+    /// No instant is between its own.
+    #[error("from is after to, so nothing would be left out")]
+    Order,
+}
 
 impl FromStr for Except {
     type Err = ExceptError;
@@ -48,17 +54,18 @@ impl FromStr for Except {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut except = Self::default();
         for part in text.split(',') {
-            let (name, value) = part.split_once('=').ok_or(ExceptError)?;
-            let instant = || value.parse().map_err(|_| ExceptError);
+            let (name, value) = part.split_once('=').ok_or(ExceptError::Form)?;
+            let instant = || value.parse().map_err(|_| ExceptError::Form);
             match name {
-                "actor" => except.actor = Some(value.parse().map_err(|_| ExceptError)?),
+                "actor" => except.actor = Some(value.parse().map_err(|_| ExceptError::Form)?),
                 "from" => except.from = Some(instant()?),
                 "to" => except.to = Some(instant()?),
                 "type" => except.kind = Some(kind_of(value)?),
-                _ => return Err(ExceptError),
+                _ => return Err(ExceptError::Form),
             }
         }
-        Ok(except)
+        let is_ordered = except.from.is_none_or(|from| except.to.is_none_or(|to| from <= to));
+        if is_ordered { Ok(except) } else { Err(ExceptError::Order) }
     }
 }
 
@@ -67,7 +74,7 @@ fn kind_of(text: &str) -> Result<Kind, ExceptError> {
         "payment.scheduled" => Ok(Kind::Created),
         "payment.amended" => Ok(Kind::Amended),
         "payment.cancelled" => Ok(Kind::Cancelled),
-        _ => Err(ExceptError),
+        _ => Err(ExceptError::Form),
     }
 }
 
@@ -176,7 +183,10 @@ mod tests {
         for text in
             ["", "actor=", "actor", "actor=acme", "by=acme", "type=payment.pending", "from=today", "actor=client:a,"]
         {
-            assert_eq!(text.parse::<Except>(), Err(ExceptError), "{text}");
+            assert_eq!(text.parse::<Except>(), Err(ExceptError::Form), "{text}");
         }
+        let order = |from, to| format!("from=2026-11-20T{from}:00:00Z,to=2026-11-20T{to}:00:00Z").parse::<Except>();
+        assert_eq!(order("10", "09"), Err(ExceptError::Order));
+        assert!(order("09", "09").is_ok());
     }
 }

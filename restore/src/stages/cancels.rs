@@ -119,12 +119,12 @@ impl Lost {
     fn status(&self, table: &str) -> (Call, &'static str) {
         let partition = json!({"S": account_partition(&self.account)});
         if let Some(sort) = &self.sort {
-            let call = Call::aws(&format!("dynamodb get-item --consistent-read --table-name {table} --key"));
+            let call = Call::aws_with("dynamodb get-item --consistent-read --table-name {} --key", &[table]);
             return (call.with(json!({"pk": partition, "sk": {"S": sort}}).to_string()), "/Item/status/S");
         }
         // Only the details say when it is due, and they may be lost.
         let call =
-            Call::aws(&format!("dynamodb query --consistent-read --table-name {table} --key-condition-expression"))
+            Call::aws_with("dynamodb query --consistent-read --table-name {} --key-condition-expression", &[table])
                 .with("pk = :account")
                 .with("--expression-attribute-values")
                 .with(json!({":account": partition}).to_string())
@@ -182,14 +182,14 @@ pub fn told(note: &Note, runner: &mut Runner<'_>, now: UtcSecond) -> Result<()> 
     let to = note.hot.to.context("the hot table was not restored")?;
     let [from, until] = [to, now].map(|at| at.as_chrono().timestamp());
     for (what, route) in [("cancels", "/cancel/"), ("amendments", "/PUT/")] {
-        let start = Call::aws(&format!(
-            "logs start-query --log-group-name /aws/vendedlogs/{}/api --start-time {from} --end-time {until} --query-string",
-            note.stack
-        ))
+        let start = Call::aws_with(
+            "logs start-query --log-group-name /aws/vendedlogs/{}/api --start-time {} --end-time {} --query-string",
+            &[&note.stack, &from.to_string(), &until.to_string()],
+        )
         .with(format!("filter route like {route} and status like /200/ | stats count() as told"));
         let started = runner.read(&start)?;
         let id = started["queryId"].as_str().context("the stack has no access log")?;
-        let results = Call::aws(&format!("logs get-query-results --query-id {id}"));
+        let results = Call::aws_with("logs get-query-results --query-id {}", &[id]);
         let mut answer = runner.read(&results)?;
         for _ in 0..MAX_ASKED {
             if ["Complete", "Failed", "Cancelled", "Timeout"].iter().any(|end| answer["status"] == *end) {

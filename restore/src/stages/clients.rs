@@ -41,7 +41,7 @@ const ROUTES: [Route; 6] = [
 pub fn clients(note: &Note, stack: &StackNow, allowed: Allowed) -> Result<Vec<Step>> {
     let settings = settings(stack, allowed)?;
     let api = stack.resource("PaymentsApi")?;
-    let call = Call::aws(&format!("apigatewayv2 update-stage --api-id {api} --stage-name"));
+    let call = Call::aws_with("apigatewayv2 update-stage --api-id {} --stage-name", &[api]);
     let call = call.with("$default").with("--route-settings").with(settings.to_string());
     let (what, needs) = match allowed {
         Allowed::Reads => (
@@ -60,7 +60,7 @@ fn limits(api: &str, settings: Value) -> Fact {
 }
 
 fn read(api: &str) -> Call {
-    Call::aws(&format!("apigatewayv2 get-stage --api-id {api} --stage-name")).with("$default")
+    Call::aws_with("apigatewayv2 get-stage --api-id {} --stage-name", &[api]).with("$default")
 }
 
 /// No client can create, amend or cancel.

@@ -50,11 +50,11 @@ pub fn before_begin(note: &Note, stack: &StackNow, is_counted: bool, now: UtcSec
 fn counted(stack: &StackNow, now: UtcSecond) -> Result<Step> {
     let function = stack.resource("StreamAggregatorFunction")?;
     let from = now.saturating_add(-AGES);
-    let call = Call::aws(&format!(
+    let call = Call::aws_with(
         "cloudwatch get-metric-statistics --namespace AWS/Lambda --metric-name IteratorAge --dimensions \
-         Name=FunctionName,Value={function} --start-time {from} --end-time {now} --period 60 --statistics Maximum \
-         --query"
-    ))
+         Name=FunctionName,Value={} --start-time {} --end-time {} --period 60 --statistics Maximum --query",
+        &[function, &from.to_string(), &now.to_string()],
+    )
     .with("sort_by(Datapoints, &Timestamp)[-1].Maximum");
     let remedy = "run this again in a few minutes, or with --uncounted if the old table has lost its stream";
     let age = fact("IteratorAge of stream-aggregator", call, "", Want::Below(COUNTED_MILLISECONDS), remedy);
@@ -69,8 +69,8 @@ fn quiet(stack: &StackNow, now: UtcSecond) -> Step {
     let remedy = "run this again a quarter of an hour after the last deployment has ended";
     let status = describe(&stack.name).with("--query").with("Stacks[0].StackStatus");
     // The last event of a stack whose update has ended is this end. `LastUpdatedTime` is when an update began.
-    let words = format!("cloudformation describe-stack-events --stack-name {} --max-items 1 --query", stack.name);
-    let event = Call::aws(&words).with("StackEvents[0].Timestamp");
+    let words = "cloudformation describe-stack-events --stack-name {} --max-items 1 --query";
+    let event = Call::aws_with(words, &[&stack.name]).with("StackEvents[0].Timestamp");
     let facts = vec![
         fact("StackStatus", status, "", Want::Ends("_COMPLETE"), remedy),
         fact("the last event of the stack", event, "", Want::Until(since), remedy),
@@ -124,7 +124,7 @@ pub fn before_finish(note: &Note, stack: &StackNow, is_ended: bool, now: UtcSeco
         let query =
             format!("EventSourceMappings[?!contains(EventSourceArn, ':table/{}/')].EventSourceArn | [0]", note.hot.new);
         let read =
-            Call::aws(&format!("lambda list-event-source-mappings --function-name {function} --query")).with(query);
+            Call::aws_with("lambda list-event-source-mappings --function-name {} --query", &[function]).with(query);
         let remedy = "disable and delete the mapping of the old stream, then run this again";
         let other = fact("another stream that stream-aggregator takes", read, "", Want::Missing, remedy);
         steps.push(needed("Only the new stream is counted", vec![other]));

@@ -8,6 +8,7 @@ use payments_model::UtcSecond;
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::list::list;
 use crate::note::Note;
 use crate::stack::StackNow;
 use crate::stages::step;
@@ -36,8 +37,10 @@ pub fn files(
     let mut steps = Vec::new();
     for (prefix, folder, before) in folders {
         let Some(folder) = folder else { continue };
-        let list = Call::aws(&format!("s3api list-objects-v2 --bucket {bucket} --prefix {prefix}"));
-        for (key, size) in chosen(&runner.read(&list)?, to, before)? {
+        let call = Call::aws_with("s3api list-objects-v2 --bucket {} --prefix {}", &[bucket, prefix]);
+        let answer = runner.read(&call)?;
+        let all = if is_empty(&answer) { &[] } else { list(&call, &answer, "Contents")? };
+        for (key, size) in chosen(all, prefix, to, before)? {
             let path = folder.join(key.strip_prefix(prefix).unwrap_or(&key));
             let name = path.display().to_string();
             let done = Fact {
@@ -48,11 +51,16 @@ pub fn files(
                 want: Want::Is(json!(size)),
                 remedy: "delete the file, then run this again".to_owned(),
             };
-            let copy = Call::aws("s3 cp").with(format!("s3://{bucket}/{key}")).with(&name);
+            let copy = Call::aws_with("s3 cp s3://{}/{} {}", &[bucket, &key, &name]);
             steps.push(step(format!("Copy {key}"), copy, vec![done]));
         }
     }
     Ok(steps)
+}
+
+/// Whether the answer is that of an empty folder: the AWS CLI prints nothing then, or an answer without a list.
+fn is_empty(answer: &Value) -> bool {
+    answer.is_null() || (answer.get("RequestCharged").is_some() && answer.get("Contents").is_none())
 }
 
 /// Refuses an incomplete copy: a payment that a missing report has would come back, and be billed twice.
@@ -78,13 +86,17 @@ pub fn ensure_copied(
 }
 
 /// Returns the files that were written since an hour before an instant, and so many before them, with their sizes.
-fn chosen(list: &Value, to: UtcSecond, before: usize) -> Result<Vec<(String, u64)>> {
+fn chosen(list: &[Value], folder: &str, to: UtcSecond, before: usize) -> Result<Vec<(String, u64)>> {
     let since = to.saturating_add(-MARGIN).to_string();
     let mut files = Vec::new();
-    for file in list["Contents"].as_array().into_iter().flatten() {
+    for file in list {
         let written = file["LastModified"].as_str().and_then(|text| text.get(..19)).context("a file without a time")?;
         let key = file["Key"].as_str().context("a file without a name")?;
-        ensure!(!key.contains("..") && !key.starts_with('/'), "{key} is not a file of this system");
+        // A console makes such a file for a folder.
+        if key.ends_with('/') {
+            continue;
+        }
+        ensure!(key.starts_with(folder) && !key.contains(".."), "{key:?} is not a file of {folder}");
         files.push((format!("{written}Z"), key.to_owned(), file["Size"].as_u64().context("a file without a size")?));
     }
     files.sort();

@@ -23,7 +23,7 @@ fn name(note: &Note) -> String {
 
 fn describe_set(note: &Note) -> Call {
     let (stack, set) = (&note.stack, name(note));
-    Call::aws(&format!("cloudformation describe-change-set --stack-name {stack} --change-set-name {set}"))
+    Call::aws_with("cloudformation describe-change-set --stack-name {} --change-set-name {}", &[stack, &set])
 }
 
 fn of_set(note: &Note, part: &str, want: Want, remedy: &str) -> Fact {
@@ -57,25 +57,24 @@ pub fn changes(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result
             _ => json!({"ParameterKey": name, "UsePreviousValue": true}),
         })
         .collect();
-    let create = Call::aws(&format!(
+    let create = Call::aws_with(
         "cloudformation create-change-set --stack-name {} --change-set-name {} --change-set-type UPDATE \
          --import-existing-resources --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND --tags \
-         Key=Application,Value=scheduled-payments Key=Stage,Value={stage} --template-url \
-         https://s3.{}.amazonaws.com/{bucket}/{key} --parameters",
-        note.stack,
-        name(note),
-        stack.region()
-    ));
+         Key=Application,Value=scheduled-payments Key=Stage,Value={} --template-url \
+         https://s3.{}.amazonaws.com/{}/{} --parameters",
+        &[&note.stack, &name(note), stage, stack.region(), bucket, &key],
+    );
     let calls = vec![
-        Call::program("sam", &format!("build --config-env {stage}")),
+        Call::program("sam", "build --config-env {}", &[stage]),
         Call::program(
             "sam",
-            &format!("package --config-env {stage} --s3-bucket {bucket} --output-template-file packaged.yaml"),
+            "package --config-env {} --s3-bucket {} --output-template-file packaged.yaml",
+            &[stage, bucket],
         ),
-        Call::aws(&format!("s3 cp packaged.yaml s3://{bucket}/{key}")),
+        Call::aws_with("s3 cp packaged.yaml s3://{}/{}", &[bucket, &key]),
         create.with(Value::from(parameters).to_string()),
     ];
-    let git = Call::program("git", "status --porcelain --untracked-files=no -- template.yaml");
+    let git = Call::program("git", "status --porcelain --untracked-files=no -- template.yaml", &[]);
     let remedy = "commit the template; from now on deploy only this commit and its successors";
     let mut needs = vec![fact("an uncommitted change", git, "", Want::Missing, remedy)];
     needs.extend(note.each().into_iter().filter(|(_, table)| table.is_new()).map(|(_, table)| {
@@ -114,6 +113,7 @@ pub fn import(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<
     let mut needs = vec![
         of_set(note, "Status", Want::Is(json!("CREATE_COMPLETE")), "make it first: `cargo restore changes --apply`"),
         of_set(note, "Changes", Want::Imports(expected), &remedy),
+        of_set(note, "NextToken", Want::Missing, "the list of changes is not whole: look at it in the console"),
     ];
     if note.hot.is_new() {
         needs.extend(stack.paused()?);
@@ -122,7 +122,8 @@ pub fn import(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<
         listed(&runner.read(&describe_set(note))?["Changes"]).iter().for_each(|line| (runner.say)(line));
     }
     let (stack, set) = (&note.stack, name(note));
-    let call = Call::aws(&format!("cloudformation execute-change-set --stack-name {stack} --change-set-name {set}"));
+    let words = "cloudformation execute-change-set --stack-name {} --change-set-name {}";
+    let call = Call::aws_with(words, &[stack, &set]);
     let rolled_back =
         of_stack(Want::Is(json!("UPDATE_ROLLBACK_COMPLETE")), "the stack rolled back: look at its events");
     let what = "Give the restored tables to the stack";

@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use payments_model::{ShardCount, UtcSecond};
-use serde_json::json;
 
 use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::StackNow;
@@ -41,15 +40,18 @@ pub struct Start {
     pub used: bool,
 
     /// 2 for the second restore of this stack, and so on: a part of the new tables' names.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub number: u32,
 }
 
 /// The step that writes the restore's file.
 ///
 /// # Errors
-/// If the stack is not this system's, or the file is of another restore.
+/// If an instant is not over, the stack is not this system's, or the file is of another restore.
 pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now: UtcSecond) -> Result<Vec<Step>> {
+    for to in choices.to.into_iter().chain(choices.log_to) {
+        ensure!(to <= now, "{to} is not over: it is {now}; give an instant before the loss");
+    }
     let shards: ShardCount = stack.parameter("ReadShards")?.parse().context("the parameter ReadShards is wrong")?;
     let table = |kind: Kind, origin: Origin, to| {
         let old = stack.table(kind)?.to_owned();
@@ -75,22 +77,25 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
         rebuilt: None,
     };
     let mut needs = Vec::new();
-    if let Ok(before) = Note::read(&folder.join(path)) {
-        note.begun = before.begun;
+    let before = Note::read(&folder.join(path));
+    if let Ok(before) = &before {
+        note.begun = before.begun.or(note.begun);
         (note.rebuild, note.rebuilt) = (before.rebuild.clone(), before.rebuilt);
+        let is_same = note == Note { begun: note.begun, ..before.clone() };
         let file = path.display();
-        ensure!(note == before, "{file} is of another restore, or of other choices; move it away, then run this again");
+        ensure!(is_same, "{file} is of another restore, or of other choices; move it away, then run this again");
     }
-    for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new()) {
-        needs.extend(needed_of(kind, table));
+    let is_damaged = before.is_err() && folder.join(path).exists();
+    for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new() && before.is_err()) {
+        needs.extend(if is_damaged { vec![own(table, stack)] } else { needed_of(kind, table) });
     }
-    let text = serde_json::to_string_pretty(&note)? + "\n";
+    let text = note.text()?;
     let done = Fact {
-        name: format!("the size of {}", path.display()),
-        read: Read::Size(path.to_owned()),
+        name: format!("the text of {}", path.display()),
+        read: Read::Text(path.to_owned()),
         part: String::new(),
         of: None,
-        want: Want::Is(json!(text.len())),
+        want: Want::Is(text.clone().into()),
         remedy: "free the disk".to_owned(),
     };
     let restored = note.each().map(|(_, table)| {
@@ -104,6 +109,18 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
     });
     let what = format!("Note what is restored: {}", restored.join(", "));
     Ok(vec![Step { what, needs, act: Act::Write(path.to_owned(), text), done: vec![done], failed: None, within: SOON }])
+}
+
+/// The file is damaged: the new table is this restore's, or its name is free.
+fn own(table: &Table, stack: &StackNow) -> Fact {
+    let remedy = "it is of an earlier restore, or of other choices: give those of this restore, or another --number";
+    let (name, call) = (format!("the table {}", table.new), describe_table(&table.new));
+    if table.origin == Origin::Empty {
+        return fact(name, call, "/Table/RestoreSummary", Want::Missing, remedy);
+    }
+    let source = stack.table_arn(&table.old).into();
+    let want = Want::Restored(source, table.to.filter(|_| table.origin == Origin::Table));
+    fact(name, call, "/Table", want, remedy)
 }
 
 /// The new table's name is free, and the old table can be restored.

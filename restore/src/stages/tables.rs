@@ -1,9 +1,12 @@
 //! The restored tables, with the settings that the template gives to its own.
 
 use anyhow::{Context as _, Result};
+use chrono::TimeDelta;
+use payments_model::UtcSecond;
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::list::list;
 use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::StackNow;
 use crate::stages::clients::closed;
@@ -14,7 +17,7 @@ use crate::step::{Act, Fact, Read, Runner, Step, Want};
 ///
 /// # Errors
 /// If the stack is not this system's, or the log's backup is missing.
-pub fn tables(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
+pub fn tables(note: &Note, stack: &StackNow, now: UtcSecond, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     let mut ready = Vec::new();
     if note.hot.is_new() {
@@ -22,7 +25,8 @@ pub fn tables(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<
         ready.push(closed(stack)?);
     }
     if note.history.is_new() {
-        steps.push(Step { needs: ready.clone(), ..audit_trail(note)? });
+        let months = months(note.hot.to.unwrap_or(now), now);
+        steps.extend(months.iter().map(|month| Step { needs: ready.clone(), ..audit_trail(note, month) }));
     }
     for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new()) {
         let mut made = made(kind, table, stack, runner)?;
@@ -53,28 +57,40 @@ fn of_table(table: &str, part: &str, want: Want) -> Fact {
     fact(format!("{part} of {table}"), describe_table(table), &format!("/Table/{part}"), want, remedy)
 }
 
+/// The months of an audit trail, such as 2026-11: from an instant to another.
+fn months(from: UtcSecond, to: UtcSecond) -> Vec<String> {
+    let of = |at: UtcSecond| at.to_string()[..7].to_owned();
+    let (mut at, mut months) = (from, vec![of(from)]);
+    while at < to {
+        at = at.saturating_add(TimeDelta::days(1)).min(to);
+        months.push(of(at));
+    }
+    months.dedup();
+    months
+}
+
 /// Nothing brings back the audit trail that a restore of the long-term table takes.
-fn audit_trail(note: &Note) -> Result<Step> {
-    let month = note.begun()?.to_string()[..7].to_owned();
-    let path = std::path::PathBuf::from(format!("audit-{month}.json"));
-    let call = Call::aws(&format!("dynamodb query --table-name {} --key-condition-expression", note.history.old))
+fn audit_trail(note: &Note, month: &str) -> Step {
+    let path = std::path::PathBuf::from(format!("audit-{}-{month}.json", note.number));
+    let partition = format!("AUDIT#{month}");
+    let call = Call::aws_with("dynamodb query --table-name {} --key-condition-expression", &[&note.history.old])
         .with("pk = :month")
         .with("--expression-attribute-values")
-        .with(json!({":month": {"S": format!("AUDIT#{month}")}}).to_string());
+        .with(json!({":month": {"S": partition}}).to_string());
     let done = Fact {
         name: path.display().to_string(),
-        read: Read::Size(path.clone()),
+        read: Read::Json(path.clone()),
         part: String::new(),
         of: None,
-        want: Want::There,
-        remedy: "free the disk".to_owned(),
+        want: Want::Trail(partition),
+        remedy: "delete the file, then run this again".to_owned(),
     };
     let what = format!(
-        "Keep this month's audit trail. If {} cannot be read, write an empty {} by hand",
+        "Keep the audit trail of {month}. If {} cannot be read, write {{\"Items\":[]}} to {} by hand",
         note.history.old,
         path.display()
     );
-    Ok(Step { act: Act::Save(call, path), ..wait(what, vec![done]) })
+    Step { act: Act::Save(call, path), ..wait(what, vec![done]) }
 }
 
 /// Restores a table, or makes an empty one.
@@ -83,17 +99,15 @@ fn made(kind: Kind, table: &Table, stack: &StackNow, runner: &mut Runner<'_>) ->
     let (what, call) = match origin {
         Origin::Backup => {
             let backup = newest_backup(table, runner)?;
-            let words = format!("dynamodb restore-table-from-backup --target-table-name {new} --backup-arn {backup}");
-            (format!("Restore the backup that {old} left as {new}"), Call::aws(&words))
+            let words = "dynamodb restore-table-from-backup --target-table-name {} --backup-arn {}";
+            (format!("Restore the backup that {old} left as {new}"), Call::aws_with(words, &[new, &backup]))
         }
         Origin::Empty => (format!("Make an empty {new}"), empty(new, stack)?),
         _ => {
             let to = to.map(|to| format!("--restore-date-time {to}"));
             let to = to.unwrap_or_else(|| "--use-latest-restorable-time".to_owned());
-            let words = format!(
-                "dynamodb restore-table-to-point-in-time --source-table-name {old} --target-table-name {new} {to}"
-            );
-            (format!("Restore {old} as {new}"), Call::aws(&words))
+            let words = "dynamodb restore-table-to-point-in-time --source-table-name {} --target-table-name {}";
+            (format!("Restore {old} as {new}"), Call::aws_with(&format!("{words} {to}"), &[old, new]))
         }
     };
     // A table of this name that was not restored like this is of another restore.
@@ -116,20 +130,21 @@ fn made(kind: Kind, table: &Table, stack: &StackNow, runner: &mut Runner<'_>) ->
 
 /// A deleted table has a backup of its last moment, for 35 days.
 fn newest_backup(table: &Table, runner: &mut Runner<'_>) -> Result<String> {
-    let list = Call::aws(&format!("dynamodb list-backups --backup-type SYSTEM --table-name {}", table.old));
-    let backups = runner.read(&list)?;
-    let backup = backups["BackupSummaries"].as_array().and_then(|all| all.last()?["BackupArn"].as_str());
+    let call = Call::aws_with("dynamodb list-backups --backup-type SYSTEM --table-name {}", &[&table.old]);
+    let backups = runner.read(&call)?;
+    let backup = list(&call, &backups, "BackupSummaries")?.last().and_then(|it| it["BackupArn"].as_str());
     let backup = backup.with_context(|| format!("{} left no backup; start again with --log empty", table.old))?;
     Ok(backup.to_owned())
 }
 
 /// A prod stack encrypts its tables with its own key.
 fn empty(table: &str, stack: &StackNow) -> Result<Call> {
-    let call = Call::aws(&format!(
-        "dynamodb create-table --table-name {table} --billing-mode PAY_PER_REQUEST --attribute-definitions \
+    let call = Call::aws_with(
+        "dynamodb create-table --table-name {} --billing-mode PAY_PER_REQUEST --attribute-definitions \
          AttributeName=pk,AttributeType=S AttributeName=sk,AttributeType=S --key-schema \
-         AttributeName=pk,KeyType=HASH AttributeName=sk,KeyType=RANGE"
-    ));
+         AttributeName=pk,KeyType=HASH AttributeName=sk,KeyType=RANGE",
+        &[table],
+    );
     if stack.parameter("Stage")? != "prod" {
         return Ok(call);
     }
@@ -143,14 +158,11 @@ fn protected(table: &Table, stack: &StackNow) -> Result<Vec<Step>> {
     let stage = stack.parameter("Stage")?;
     let arn = stack.table_arn(new);
     let tags = json!([{"Key": "Application", "Value": "scheduled-payments"}, {"Key": "Stage", "Value": stage}]);
-    let tag = format!(
-        "dynamodb tag-resource --tags Key=Application,Value=scheduled-payments Key=Stage,Value={stage} --resource-arn {arn}"
-    );
-    let list = Call::aws(&format!("dynamodb list-tags-of-resource --resource-arn {arn}"));
-    let backups = format!(
-        "dynamodb update-continuous-backups --table-name {new} \
-         --point-in-time-recovery-specification PointInTimeRecoveryEnabled=true"
-    );
+    let tag =
+        "dynamodb tag-resource --tags Key=Application,Value=scheduled-payments Key=Stage,Value={} --resource-arn {}";
+    let list = Call::aws_with("dynamodb list-tags-of-resource --resource-arn {}", &[&arn]);
+    let backups = "dynamodb update-continuous-backups --table-name {} \
+                   --point-in-time-recovery-specification PointInTimeRecoveryEnabled=true";
     Ok(vec![
         update(
             format!("Protect {new} from deletion"),
@@ -160,16 +172,20 @@ fn protected(table: &Table, stack: &StackNow) -> Result<Vec<Step>> {
         ),
         step(
             format!("Tag {new}"),
-            Call::aws(&tag),
+            Call::aws_with(tag, &[stage, &arn]),
             vec![fact(format!("Tags of {new}"), list, "/Tags", Want::Is(tags), "tag it by hand")],
         ),
-        step(format!("Back up {new} continuously"), Call::aws(&backups), vec![window(new, None, Kind::Hot)]),
+        step(
+            format!("Back up {new} continuously"),
+            Call::aws_with(backups, &[new]),
+            vec![window(new, None, Kind::Hot)],
+        ),
     ])
 }
 
 /// A change of a table's settings. DynamoDB accepts one at a time.
 fn update(what: String, table: &str, words: &str, done: &[(&str, Want)]) -> Step {
-    let call = Call::aws(&format!("dynamodb update-table --table-name {table} {words}"));
+    let call = Call::aws_with(&format!("dynamodb update-table --table-name {{}} {words}"), &[table]);
     let mut facts = vec![of_table(table, "TableStatus", Want::Is(json!("ACTIVE")))];
     facts.extend(done.iter().map(|(part, want)| of_table(table, part, want.clone())));
     Step { within: HOURS, ..step(what, call, facts) }
@@ -188,7 +204,7 @@ fn warm(table: &Table, stack: &StackNow, parameter: &str, indexes: &[&str]) -> R
     let units = if indexes.is_empty() { 0 } else { stack.number("IndexWarmWriteUnits")? };
     for index in indexes.iter().filter(|_| units > 0) {
         let update = json!([{"Update": {"IndexName": index, "WarmThroughput": {"WriteUnitsPerSecond": units}}}]);
-        let words = format!("dynamodb update-table --table-name {new} --global-secondary-index-updates");
+        let words = "dynamodb update-table --table-name {} --global-secondary-index-updates";
         let query =
             format!("Table.GlobalSecondaryIndexes[?IndexName=='{index}'].WarmThroughput.WriteUnitsPerSecond | [0]");
         let read = describe_table(new).with("--query").with(query);
@@ -197,7 +213,11 @@ fn warm(table: &Table, stack: &StackNow, parameter: &str, indexes: &[&str]) -> R
             of_table(new, "TableStatus", Want::Is(json!("ACTIVE"))),
             fact(name, read, "", Want::AtLeast(units), "look at the index, then run this again"),
         ];
-        let warmed = step(format!("Warm the index {index} of {new}"), Call::aws(&words).with(update.to_string()), done);
+        let warmed = step(
+            format!("Warm the index {index} of {new}"),
+            Call::aws_with(words, &[new]).with(update.to_string()),
+            done,
+        );
         steps.push(Step { within: HOURS, ..warmed });
     }
     Ok(steps)
@@ -217,11 +237,9 @@ fn class(table: &Table, stack: &StackNow) -> Result<Step> {
 /// Its items expire.
 pub(super) fn expiry(kind: Kind, table: &Table) -> Step {
     let (new, attribute) = (&table.new, kind.expiry());
-    let words = format!(
-        "dynamodb update-time-to-live --table-name {new} \
-         --time-to-live-specification Enabled=true,AttributeName={attribute}"
-    );
-    let read = Call::aws(&format!("dynamodb describe-time-to-live --table-name {new}"));
+    let words = "dynamodb update-time-to-live --table-name {} \
+                 --time-to-live-specification Enabled=true,AttributeName={}";
+    let read = Call::aws_with("dynamodb describe-time-to-live --table-name {}", &[new]);
     let remedy = "another attribute cannot be replaced within an hour: run this again then";
     let done = fact(
         format!("AttributeName of the time to live of {new}"),
@@ -230,7 +248,7 @@ pub(super) fn expiry(kind: Kind, table: &Table) -> Step {
         Want::Is(json!(attribute)),
         remedy,
     );
-    step(format!("Switch on the time to live of {new}"), Call::aws(&words), vec![done])
+    step(format!("Switch on the time to live of {new}"), Call::aws_with(words, &[new, attribute]), vec![done])
 }
 
 /// Its changes are streamed.
@@ -249,20 +267,20 @@ pub(super) fn streamed(kind: Kind, table: &Table) -> Step {
 pub fn endpoints(note: &Note, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
     let (table, now) = (&note.history.new, note.begun()?.to_string());
     anyhow::ensure!(note.history.is_new(), "the long-term table {table} was not restored, so its endpoints stay");
-    let list = Call::aws(&format!("dynamodb query --table-name {table} --key-condition-expression"))
+    let query = Call::aws_with("dynamodb query --table-name {} --key-condition-expression", &[table])
         .with("pk = :webhooks AND sk >= :first")
         .with("--expression-attribute-values")
         .with(json!({":webhooks": {"S": "WEBHOOK#ENDPOINTS"}, ":first": {"S": "-"}}).to_string());
-    let found = runner.read(&list)?;
+    let found = runner.read(&query)?;
     anyhow::ensure!(!found.is_null(), "{table} is missing; restore it first: `cargo restore tables`");
-    let ids = found["Items"].as_array().into_iter().flatten().filter_map(|item| item["sk"]["S"].as_str());
-    Ok(ids.map(|id| disabled(table, id, &now)).collect())
+    let id = |item: &Value| Some(disabled(table, item["sk"]["S"].as_str()?, &now));
+    let steps: Option<Vec<Step>> = list(&query, &found, "Items")?.iter().map(id).collect();
+    steps.context("an endpoint without an id")
 }
 
 fn disabled(table: &str, id: &str, now: &str) -> Step {
     let key: Value = json!({"pk": {"S": "WEBHOOK#ENDPOINTS"}, "sk": {"S": id}});
-    let item =
-        |operation: &str| Call::aws(&format!("dynamodb {operation} --table-name {table} --key")).with(key.to_string());
+    let item = |name| Call::aws_with("dynamodb {} --table-name {} --key", &[name, table]).with(key.to_string());
     let call = item("update-item")
         .with("--update-expression")
         .with("SET disabledAt = :now")

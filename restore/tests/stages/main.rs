@@ -1,6 +1,7 @@
 //! The stages of a restore over a world without AWS: plans, refusals, and runs that are cut off.
 
 mod cancels;
+mod damaged;
 mod world;
 
 use std::path::Path;
@@ -9,7 +10,7 @@ use anyhow::{Context as _, Result};
 use payments_model::UtcSecond;
 use payments_restore::stages::{
     Allowed, Start, before_begin, before_files, before_finish, changes, clients, endpoints, files, import, published,
-    start, tables, template,
+    start, template,
 };
 use payments_restore::{Chosen, Note, Origin, Runner, StackNow, Step};
 
@@ -47,6 +48,10 @@ fn noted(world: &mut World, choices: &Start) -> Result<Note> {
     world.go(true, apply)?;
     world.said.clear();
     Note::read(&world.folder.path().join("restore.json"))
+}
+
+fn tables(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
+    payments_restore::stages::tables(note, stack, NOW.parse()?, runner)
 }
 
 /// The steps of a stage.

@@ -28,6 +28,8 @@ pub(crate) struct World {
     pub(crate) failing: Vec<String>,
     pub(crate) said: Vec<String>,
     pub(crate) folder: tempfile::TempDir,
+    /// Outputs of reads that are no answers.
+    pub(crate) printed: BTreeMap<String, String>,
 }
 
 impl World {
@@ -40,6 +42,7 @@ impl World {
             failing: Vec::new(),
             said: Vec::new(),
             folder: tempfile::tempdir()?,
+            printed: BTreeMap::new(),
         };
         for line in ANSWERS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             world.set(line)?;
@@ -57,6 +60,9 @@ impl World {
     fn answer(&mut self, call: &Call) -> Result<Ran> {
         let line = call.to_string();
         let ok = |output: &str| Ran { is_ok: true, output: output.to_owned(), errors: String::new() };
+        if let Some(output) = self.printed.get(&line) {
+            return Ok(ok(output));
+        }
         if let Some(answer) = self.answers.get(&line) {
             return Ok(match answer {
                 Value::Null => ok(""),
