@@ -1,7 +1,7 @@
 //! Changes by a fault of a client or a program are left out, and nothing else: never a sent or settled payment.
 
 use object_store::ObjectStoreExt as _;
-use payments_restore::stages::lost;
+use payments_restore::stages::{lost, scheduled};
 use payments_restore::{Change, Finding, Rebuild, Source};
 use payments_store::TableNames;
 use payments_store::schema::{PAYMENTS, Table, create_table};
@@ -132,6 +132,7 @@ async fn cancels_of_the_old_table_are_found_in_every_shard() -> Result<()> {
     ids.sort_unstable();
     assert_eq!(ids, wanted);
     ensure!(lost(&old, &new, "1".parse()?).await?.len() < wanted.len(), "all are in one shard");
+    assert_eq!(scheduled(&new, "4".parse()?).await?, names.len());
     assert_fails(lost(&old, &old, "4".parse()?).await, "the stack still has the old hot table");
     Ok(())
 }
