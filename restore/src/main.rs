@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,8 +13,8 @@ use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use payments_boot::{Clock, version};
 use payments_restore::stages::{
-    Allowed, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints, files, import,
-    lost, published, start, stream, tables, template, told,
+    Allowed, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints, ensure_closed,
+    ensure_ended, ensure_usable, files, import, lost, published, start, stream, tables, template, told,
 };
 use payments_restore::{
     Call, Change, Except, Line, Note, Origin, Rebuild, Restored, Runner, Source, StackNow, Told, begin, begin_lost,
@@ -214,12 +214,15 @@ async fn main() -> Result<()> {
         }
         other => {
             let stack = StackNow::read(&note.stack, &mut runner)?;
+            if matches!(other, Command::Changes | Command::Import) {
+                ensure_usable(&note, &stack, &store(note.tables()).await?, &mut runner).await?;
+            }
             let steps = match other {
                 Command::Close => clients(&note, &stack, Allowed::Reads)?,
                 Command::Open { all } => clients(&note, &stack, if all { Allowed::All } else { Allowed::Creates })?,
                 Command::Tables => {
                     if apply && !note.log.is_new() {
-                        ensure_ended(&store(note.tables()).await?).await?;
+                        ensure_closed(&store(note.tables()).await?).await?;
                     }
                     tables(&note, &stack, &mut runner)?
                 }
@@ -258,16 +261,6 @@ fn old_log(note: &Note) -> TableNames {
     TableNames { log: note.log.old.clone(), ..note.tables() }
 }
 
-/// The log's epoch must have ended before a table is restored.
-async fn ensure_ended(store: &Store) -> Result<()> {
-    let stage = store.log_head().await?.map(|head| head.stage());
-    ensure!(
-        stage != Some(LogStage::Open),
-        "the log takes changes, expected an epoch that has ended; run `cargo restore begin --apply`"
-    );
-    Ok(())
-}
-
 /// Ends the log's epoch.
 async fn begun(
     note: &Note,
@@ -300,6 +293,7 @@ async fn begun(
 /// Begins the next epoch.
 async fn finished(note: &Note, store: &Store, old: &Store, runner: &mut Runner<'_>) -> Result<bool> {
     let (stack, now) = (StackNow::read(&note.stack, runner)?, Clock::system().now());
+    ensure_ended(note, store.log_head().await?.as_ref())?;
     // A log that is gone cannot be read, and was not ended.
     let is_ended = matches!(old.log_head().await, Ok(Some(head)) if head.stage() != LogStage::Open);
     let is_done = runner.go(&before_finish(note, &stack, is_ended, now)?)?;
