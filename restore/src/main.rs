@@ -190,19 +190,19 @@ async fn main() -> Result<()> {
         return shown(runner.go(&start(choices, &stack, &file, &runner.folder, now)?)?, apply);
     }
     let note = Note::read(&file)?;
+    let stack = StackNow::for_note(&note, &mut runner)?;
     let store = |tables| async { anyhow::Ok(Store::new(client(endpoint.as_deref()).await?, tables)) };
     let is_done = match command {
         Command::Rebuild(choices) => return rebuild(store(note.tables()).await?, &note, choices, apply).await,
         Command::Begin { old, uncounted } => {
             let tables = if old { TableNames { log: note.log.old.clone(), ..note.tables() } } else { note.tables() };
-            begun(&note, &store(tables).await?, (old, uncounted), &mut runner).await?
+            begun((&note, &stack), &store(tables).await?, (old, uncounted), &mut runner).await?
         }
         Command::Finish => {
-            finished(&note, &store(note.tables()).await?, &store(old_log(&note)).await?, &mut runner).await?
+            finished((&note, &stack), &store(note.tables()).await?, &store(old_log(&note)).await?, &mut runner).await?
         }
         Command::Cancel { count: true } => return told(&note, &mut runner, now),
         Command::Cancel { count: false } => {
-            let stack = StackNow::read(&note.stack, &mut runner)?;
             let old = TableNames { payments: note.hot.old.clone(), ..note.tables() };
             let lost = lost(&store(old).await?, &store(note.tables()).await?, note.shards()?).await?;
             println!("{} payments are cancelled in the old table, and scheduled in the new one.", lost.len());
@@ -213,7 +213,6 @@ async fn main() -> Result<()> {
             runner.go(&steps)?
         }
         other => {
-            let stack = StackNow::read(&note.stack, &mut runner)?;
             if matches!(other, Command::Changes | Command::Import) {
                 ensure_usable(&note, &stack, &store(note.tables()).await?, &mut runner).await?;
             }
@@ -263,13 +262,13 @@ fn old_log(note: &Note) -> TableNames {
 
 /// Ends the log's epoch.
 async fn begun(
-    note: &Note,
+    (note, stack): (&Note, &StackNow),
     store: &Store,
     (is_old, is_uncounted): (bool, bool),
     runner: &mut Runner<'_>,
 ) -> Result<bool> {
-    let (stack, now) = (StackNow::read(&note.stack, runner)?, Clock::system().now());
-    runner.go(&before_begin(note, &stack, !is_uncounted && !note.log.is_new(), now)?)?;
+    let now = Clock::system().now();
+    runner.go(&before_begin(note, stack, !is_uncounted && !note.log.is_new(), now)?)?;
     let log = &store.tables().log;
     if !runner.is_apply {
         let stage =
@@ -285,18 +284,23 @@ async fn begun(
     };
     println!("{done}");
     if note.log.origin == Origin::Kept {
-        runner.go(&published(&stack)?)?;
+        runner.go(&published(stack)?)?;
     }
     Ok(true)
 }
 
 /// Begins the next epoch.
-async fn finished(note: &Note, store: &Store, old: &Store, runner: &mut Runner<'_>) -> Result<bool> {
-    let (stack, now) = (StackNow::read(&note.stack, runner)?, Clock::system().now());
+async fn finished(
+    (note, stack): (&Note, &StackNow),
+    store: &Store,
+    old: &Store,
+    runner: &mut Runner<'_>,
+) -> Result<bool> {
+    let now = Clock::system().now();
     ensure_ended(note, store.log_head().await?.as_ref())?;
     // A log that is gone cannot be read, and was not ended.
     let is_ended = matches!(old.log_head().await, Ok(Some(head)) if head.stage() != LogStage::Open);
-    let is_done = runner.go(&before_finish(note, &stack, is_ended, now)?)?;
+    let is_done = runner.go(&before_finish(note, stack, is_ended, now)?)?;
     if !runner.is_apply {
         println!(
             "Then the next epoch of {} begins, for the stream of {}.",

@@ -45,7 +45,7 @@ fn folder(origin: &str, log: &str, stream: &str) -> Result<TempDir> {
     std::fs::write(path("table.json"), json!({"Table": {"LatestStreamArn": stream}}).to_string())?;
     let kept = |name: &str| json!({"old": name, "new": name, "origin": "kept"});
     let note = json!({
-        "stack": "s", "number": 1, "begun": TO, "shards": 1, "history": kept("payment-history"),
+        "stack": "s", "stack_id": "arn:aws:cloudformation:eu-west-2:1:stack/s/1", "number": 1, "begun": TO, "shards": 1, "history": kept("payment-history"),
         "hot": {"old": "payments", "new": "payments", "origin": origin, "to": TO},
         "log": {"old": "payments-log", "new": "payments-log", "origin": log, "to": if log == "kept" { None } else { Some(TO) }},
     });

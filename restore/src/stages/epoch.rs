@@ -85,7 +85,7 @@ pub fn before_files(note: &Note, stack: &StackNow, now: UtcSecond) -> Vec<Step> 
 }
 
 /// A step that does nothing, and is refused until these facts are true.
-fn needed(what: &str, facts: Vec<Fact>) -> Step {
+pub(super) fn needed(what: &str, facts: Vec<Fact>) -> Step {
     Step { needs: facts.clone(), ..wait(what, facts) }
 }
 

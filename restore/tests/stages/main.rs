@@ -1,5 +1,6 @@
 //! The stages of a restore over a world without AWS: plans, refusals, and runs that are cut off.
 
+mod refusals;
 mod world;
 
 use std::path::Path;
@@ -12,6 +13,7 @@ use payments_restore::stages::{
 };
 use payments_restore::{Note, Origin, Runner, StackNow, Step};
 
+use crate::refusals::{HOT_OUTPUT, SET, STACK, STATUS};
 use crate::world::World;
 
 const T: &str = "2026-11-20T09:00:00Z";
@@ -157,147 +159,6 @@ fn a_stage_that_is_cut_off_does_what_is_left_and_nothing_twice() -> Result<()> {
     Ok(())
 }
 
-/// A read that finds another world than a stage needs: the stage, the read and its answer.
-const OTHERWISE: [(&str, &str, &str); 27] = [
-    (
-        "close",
-        concat!(
-            "aws cloudformation describe-stacks --stack-name payments-prod --query ",
-            r"'Stacks[0].Parameters[?ParameterKey=='\''Paused'\''].ParameterValue | [0]'"
-        ),
-        r#""none""#,
-    ),
-    (
-        "close",
-        MAPPINGS,
-        r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Disabled"},{"UUID":"mapping-2","State":"Enabled"}]}"#,
-    ),
-    (
-        "close",
-        "aws scheduler list-schedules",
-        r#"{"Schedules":[{"Name":"DailyDueSweeperFunctionSweep","State":"ENABLED"}]}"#,
-    ),
-    ("begin", LIMITS, OPEN),
-    ("begin", AGE, "90000.5"),
-    ("begin", MAPPINGS, UNCOUNTED),
-    (
-        "begin",
-        MAPPINGS,
-        r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Disabled"},{"UUID":"mapping-2","State":"Disabled"}]}"#,
-    ),
-    ("begin", LIMITS, r#"{"LastUpdatedDate":"2026-11-20T09:57:01+00:00"}"#),
-    ("begin", STATUS, r#""UPDATE_COMPLETE_CLEANUP_IN_PROGRESS""#),
-    ("begin", EVENT, r#""2026-11-20T09:45:01.001Z""#),
-    ("files", EVENT, r#""2026-11-20T09:45:01.001Z""#),
-    (
-        "tables",
-        RESTORED,
-        r#"{"Table":{"TableName":"payments-prod-restored-hot-1","RestoreSummary":{"SourceTableArn":"arn:aws:dynamodb:eu-west-2:111122223333:table/other"}}}"#,
-    ),
-    (
-        "tables",
-        RESTORED,
-        r#"{"Table":{"TableName":"payments-prod-restored-hot-1","RestoreSummary":{"SourceTableArn":"arn:aws:dynamodb:eu-west-2:111122223333:table/hot","RestoreDateTime":"2026-11-20T08:59:59+00:00"}}}"#,
-    ),
-    ("tables", LIMITS, OPEN),
-    ("tables-all", LIMITS, OPEN),
-    (
-        "tables",
-        "aws scheduler list-schedules",
-        r#"{"Schedules":[{"Name":"DailyDueSweeperFunctionSweep","State":"DISABLED"},{"Name":"DailyDueSweeperFunctionRedrive","State":"ENABLED"}]}"#,
-    ),
-    (
-        "tables",
-        BACKUPS,
-        r#"{"ContinuousBackupsDescription":{"PointInTimeRecoveryDescription":
-        {"EarliestRestorableDateTime":"2026-11-20T09:00:01+00:00"}}}"#,
-    ),
-    (
-        "tables",
-        BACKUPS,
-        r#"{"ContinuousBackupsDescription":{"PointInTimeRecoveryDescription":
-        {"LatestRestorableDateTime":1795165199.9}}}"#,
-    ),
-    ("changes", "git status --porcelain --untracked-files=no -- template.yaml", r#"" M template.yaml""#),
-    ("import", SET, r#"{"Status":"CREATE_PENDING"}"#),
-    ("import", SET, r#"{"Changes":[]}"#),
-    (
-        "import",
-        SET,
-        r#"{"Changes":[
-        {"ResourceChange":{"Action":"Import","LogicalResourceId":"PaymentsTable2"}},
-        {"ResourceChange":{"Action":"Remove","LogicalResourceId":"PaymentsTable","PolicyAction":"Delete"}}]}"#,
-    ),
-    (
-        "import",
-        SET,
-        r#"{"Changes":[
-        {"ResourceChange":{"Action":"Import","LogicalResourceId":"PaymentsTable2"}},
-        {"ResourceChange":{"Action":"Remove","LogicalResourceId":"PaymentsTable","PolicyAction":"Retain"}},
-        {"ResourceChange":{"Action":"Modify","LogicalResourceId":"PublishFunctionSegmentAppended","Replacement":"True"}},
-        {"ResourceChange":{"Action":"Modify","LogicalResourceId":"ReportsBucket","ResourceType":"AWS::S3::Bucket","Replacement":"Conditional"}},
-        {"ResourceChange":{"Action":"Add","LogicalResourceId":"LogTable2","ResourceType":"AWS::DynamoDB::Table"}}]}"#,
-    ),
-    ("import", MAPPINGS, r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Enabled"}]}"#),
-    ("open", HOT_OUTPUT, r#""hot""#),
-    ("finish of the log", AGE, "null"),
-    ("finish of a used table", MAPPED, r#""arn:aws:dynamodb:eu-west-2:1:table/older/stream/1""#),
-];
-
-const AGE: &str = concat!(
-    "aws cloudwatch get-metric-statistics --namespace AWS/Lambda --metric-name IteratorAge --dimensions ",
-    "Name=FunctionName,Value=stream-aggregator --start-time 2026-11-20T09:50:00Z --end-time 2026-11-20T10:00:00Z ",
-    "--period 60 --statistics Maximum --query 'sort_by(Datapoints, &Timestamp)[-1].Maximum'"
-);
-/// The aggregator's mapping is disabled.
-const UNCOUNTED: &str = r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Disabled"},{"UUID":"mapping-2","State":"Disabled"},{"UUID":"mapping-3","State":"Disabled"}]}"#;
-const STATUS: &str = "aws cloudformation describe-stacks --stack-name payments-prod --query 'Stacks[0].StackStatus'";
-const EVENT: &str = concat!(
-    "aws cloudformation describe-stack-events --stack-name payments-prod --max-items 1 --query ",
-    "'StackEvents[0].Timestamp'"
-);
-const RESTORED: &str = "aws dynamodb describe-table --table-name payments-prod-restored-hot-1";
-const BACKUPS: &str = "aws dynamodb describe-continuous-backups --table-name hot";
-const HOT_OUTPUT: &str = concat!(
-    "aws cloudformation describe-stacks --stack-name payments-prod --query ",
-    r"'Stacks[0].Outputs[?OutputKey=='\''PaymentsTableName'\''].OutputValue | [0]'"
-);
-const LIMITS: &str = "aws apigatewayv2 get-stage --api-id api --stage-name '$default'";
-const MAPPINGS: &str = "aws lambda list-event-source-mappings";
-const MAPPED: &str = concat!(
-    "aws lambda list-event-source-mappings --function-name stream-aggregator --query ",
-    r"'EventSourceMappings[?!contains(EventSourceArn, '\'':table/hot/'\'')].EventSourceArn | [0]'"
-);
-const OPEN: &str = r#"{"RouteSettings":{"POST /payment-batches":{"ThrottlingRateLimit":10}}}"#;
-const SET: &str = "aws cloudformation describe-change-set --stack-name payments-prod --change-set-name restored-1";
-
-#[test]
-fn a_stage_is_refused_if_the_world_is_not_as_its_plan() -> Result<()> {
-    let (mut refusals, mut accepted) = (Vec::new(), Vec::new());
-    for (name, read, answer) in OTHERWISE {
-        let run = |is_apply| {
-            let mut world = World::new()?;
-            let (note, steps) = match name {
-                "finish of the log" => (noted(&mut world, &log(Origin::Table, None))?, stage("finish")?.1),
-                "finish of a used table" => (noted(&mut world, &Start { used: true, ..hot() })?, stage("finish")?.1),
-                _ => (ready(&mut world, name)?, stage(name)?.1),
-            };
-            world.set(&format!("{read} => {answer}"))?;
-            let refused = world.stage(is_apply, &note, steps).map_err(|error| format!("{error:#}"));
-            anyhow::Ok((refused, world.acts))
-        };
-        let (Err(refusal), acts) = run(false)? else {
-            accepted.push((name, read, answer));
-            continue;
-        };
-        assert_eq!((run(true)?, acts), ((Err(refusal.clone()), Vec::new()), Vec::new()), "{name}");
-        refusals.push(format!("{name}: {refusal}"));
-    }
-    assert!(accepted.is_empty(), "{accepted:#?}");
-    insta::assert_snapshot!("refusals", refusals.join("\n\n"));
-    Ok(())
-}
-
 /// A start is refused for tables that cannot be restored, and for a file that is not its own.
 #[test]
 fn a_restore_begins_with_free_names_and_its_own_file() -> Result<()> {
@@ -335,6 +196,36 @@ fn a_step_that_is_not_done_says_so() -> Result<()> {
     world.failing = vec![String::from("aws dynamodb describe-table --table-name payments-prod-restored-hot-1 => null")];
     let failed = world.stage(true, &note, tables).expect_err("a table that does not appear");
     insta::assert_snapshot!(format!("{failed:#}"), @"step 1, Restore hot as payments-prod-restored-hot-1: it is not done: TableName of payments-prod-restored-hot-1 is missing, expected there; look at the table, then run this again");
+    Ok(())
+}
+
+/// The connection is lost after the change set was executed: the next run waits. A stack that rolls back fails at once.
+#[test]
+fn an_import_that_is_cut_off_is_waited_for() -> Result<()> {
+    let mut world = World::new()?;
+    let note = ready(&mut world, "import")?;
+    world.set(&format!(r#"{SET} => {{"ExecutionStatus":"EXECUTE_IN_PROGRESS"}}"#))?;
+    let failed = world.stage(true, &note, import).expect_err("an update that does not end");
+    assert!(world.acts.is_empty(), "{:?}", world.acts);
+    insta::assert_snapshot!(format!("{failed:#}"), @r#"step 1, Wait until the stack has the restored tables: it is not done: the stack's output PaymentsTableName is "hot", expected "payments-prod-restored-hot-1"; import the restored tables first: `cargo restore import`"#);
+    for status in ["UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_FAILED", "UPDATE_FAILED"] {
+        let mut world = World::new()?;
+        let note = ready(&mut world, "import")?;
+        world.failing = vec![format!(r#"{STATUS} => "{status}""#), format!(r#"{HOT_OUTPUT} => "hot""#)];
+        let failed = world.stage(true, &note, import).expect_err(status);
+        assert!(format!("{failed:#}").contains("the stack failed: look at its events"), "{failed:#}");
+    }
+    Ok(())
+}
+
+/// Another profile or region has another stack of the same name.
+#[test]
+fn a_namesake_of_the_stack_is_left_alone() -> Result<()> {
+    let mut world = World::new()?;
+    let note = ready(&mut world, "close")?;
+    world.set(&format!("{STACK} => {}", world.answers[STACK].to_string().replace("111122223333", "444455556666")))?;
+    let refused = world.go(true, |runner| clients(&note, &StackNow::for_note(&note, runner)?, Allowed::Reads));
+    insta::assert_snapshot!(format!("{:#}", refused.expect_err("another stack")), @"payments-prod is arn:aws:cloudformation:eu-west-2:444455556666:stack/payments-prod/1, expected arn:aws:cloudformation:eu-west-2:111122223333:stack/payments-prod/1; use the profile and the region of `cargo restore start`");
     Ok(())
 }
 
