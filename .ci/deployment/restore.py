@@ -122,6 +122,8 @@ def come_back(stack, program):
         # The log of this stack is younger than an hour.
         operator.ask("rebuild", "--apply", refused="give --accept-gaps")
         operator.do("rebuild", "--accept-gaps")
+        # The first run has noted its choices.
+        operator.ask("rebuild", "--apply")
         operator.ask("finish", "--apply")
         steps += operator.do("template")
         operator.ask("changes", refused="an uncommitted change")

@@ -12,6 +12,7 @@ mod rebuild;
 mod stack;
 pub mod stages;
 mod step;
+mod value;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use chrono::TimeDelta;
@@ -20,7 +21,7 @@ use payments_model::{DuePayment, Epoch, GapEvent, Head, LogRestoredEvent, Paymen
 use payments_store::{LogHead, LogPosition, LogStage, MAX_SEGMENT_BYTES, Missed, Store, StoreError};
 
 pub use call::{Call, Ran};
-pub use note::{Note, Origin, Table};
+pub use note::{Chosen, Note, Origin, Table};
 pub use rebuild::{Change, Except, ExceptError, Finding, Line, Outcome, Rebuild, Source, Told};
 pub use stack::StackNow;
 pub use step::{Runner, Step};

@@ -1,29 +1,24 @@
 //! `cargo restore`: the command line.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+mod rebuilding;
+mod screen;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
-use clap::{Args, Parser, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
-use object_store::ObjectStore;
-use object_store::local::LocalFileSystem;
+use clap::{Parser, Subcommand};
 use payments_boot::{Clock, version};
 use payments_restore::stages::{
-    Allowed, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints, ensure_closed,
-    ensure_ended, ensure_usable, files, import, lost, published, start, stream, tables, template, told,
+    Allowed, Lost, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints,
+    ensure_closed, ensure_ended, ensure_usable, files, import, listed, lost, published, start, stream, tables,
+    template, told,
 };
-use payments_restore::{
-    Call, Change, Except, Line, Note, Origin, Rebuild, Restored, Runner, Source, StackNow, Told, begin, begin_lost,
-    begin_restored, finish,
-};
+use payments_restore::{Call, Note, Origin, Restored, Runner, StackNow, begin, begin_lost, begin_restored, finish};
 use payments_store::{LogStage, Store, TableNames};
 
-/// The payments of each change that are shown. `--json` shows all.
-const EXAMPLES: u32 = 10;
+use crate::rebuilding::{Choices, rebuild};
+use crate::screen::{bar, show, shown};
 
 /// Brings a stack back after a loss of its tables, in the order of these commands.
 ///
@@ -122,52 +117,23 @@ enum Command {
         #[arg(long)]
         all: bool,
     },
-    /// Without log and journal: list what the old hot table has cancelled and the new one has scheduled. --apply cancels it again.
+    /// Without log and journal: list what the old hot table has cancelled and the new one has scheduled, or take the payments that you
+    /// give. --apply cancels them again. A refused cancel stops no other, and is named at the end.
     ///
-    /// For example: cargo restore cancel --apply
+    /// For example: cargo restore cancel --from cancelled.txt --apply
     Cancel {
+        /// This payment, such as acct-1/0b1c…: its account and its id. Can be given several times. The old table is not read.
+        #[arg(long = "payment", value_name = "ACCOUNT/ID", conflicts_with = "count")]
+        payments: Vec<Lost>,
+
+        /// The payments of this file, ACCOUNT/ID a line. The old table is not read.
+        #[arg(long, value_name = "FILE", conflicts_with = "count")]
+        from: Option<PathBuf>,
+
         /// Only count the cancels and the amendments that clients were told about since the restored instant.
         #[arg(long)]
         count: bool,
     },
-}
-
-/// The options of rebuild.
-#[derive(Debug, Args)]
-struct Choices {
-    /// A copy of the bucket's folder reports, at least of what was written since an hour before the restored instant.
-    #[arg(long, value_name = "FOLDER", default_value = "reports")]
-    reports: PathBuf,
-
-    /// Read the events from a copy of the bucket's folder journal, because the log was lost. What a restored log knows beyond the journal's end is
-    /// read, too.
-    #[arg(long, value_name = "FOLDER")]
-    journal: Option<PathBuf>,
-
-    /// Neither the log nor the journal can be read: bring back what the long-term table and the reports know.
-    #[arg(long, conflicts_with = "journal")]
-    no_log: bool,
-
-    /// Leave out what a fault itself did: actor=client:NAME,from=INSTANT,to=INSTANT,type=payment.cancelled, or some of these: all that you give must be true. `type` is
-    /// payment.scheduled, payment.amended or payment.cancelled; without it, all three are left out. Can be given several times. What was claimed or settled is never left out.
-    #[arg(long = "except", value_name = "WHAT")]
-    excepts: Vec<Except>,
-
-    /// Let apply run although events are missing that nobody knows: you do what docs/restore.md says in "Without log and journal".
-    #[arg(long)]
-    accept_gaps: bool,
-
-    /// Also list details without a head and without an event. Reads the whole long-term table, which takes hours.
-    #[arg(long)]
-    find_details: bool,
-
-    /// The most payments that apply writes in a second. Each costs the table up to 1 write unit and its indexes up to 4.
-    #[arg(long, value_name = "NUMBER", default_value_t = 500)]
-    per_second: u32,
-
-    /// Print a line of JSON for each change and finding, and one for all of it.
-    #[arg(long)]
-    json: bool,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -193,7 +159,10 @@ async fn main() -> Result<()> {
     let stack = StackNow::for_note(&note, &mut runner)?;
     let store = |tables| async { anyhow::Ok(Store::new(client(endpoint.as_deref()).await?, tables)) };
     let is_done = match command {
-        Command::Rebuild(choices) => return rebuild(store(note.tables()).await?, &note, choices, apply).await,
+        Command::Rebuild(choices) => {
+            let store = store(note.tables()).await?;
+            return rebuild(store, (&note, &file), choices, &mut runner).await;
+        }
         Command::Begin { old, uncounted } => {
             let tables = if old { TableNames { log: note.log.old.clone(), ..note.tables() } } else { note.tables() };
             begun((&note, &stack), &store(tables).await?, (old, uncounted), &mut runner).await?
@@ -201,8 +170,15 @@ async fn main() -> Result<()> {
         Command::Finish => {
             finished((&note, &stack), &store(note.tables()).await?, &store(old_log(&note)).await?, &mut runner).await?
         }
-        Command::Cancel { count: true } => return told(&note, &mut runner, now),
-        Command::Cancel { count: false } => {
+        Command::Cancel { count: true, .. } => return told(&note, &mut runner, now),
+        Command::Cancel { mut payments, from, .. } if from.is_some() || !payments.is_empty() => {
+            payments.extend(from.map_or(Ok(Vec::new()), |file| listed(&file))?);
+            payments.sort();
+            payments.dedup();
+            println!("{} payments are given.", payments.len());
+            runner.go(&cancels(&note, &stack, &payments)?)?
+        }
+        Command::Cancel { .. } => {
             let old = TableNames { payments: note.hot.old.clone(), ..note.tables() };
             let lost = lost(&store(old).await?, &store(note.tables()).await?, note.shards()?).await?;
             println!("{} payments are cancelled in the old table, and scheduled in the new one.", lost.len());
@@ -226,14 +202,12 @@ async fn main() -> Result<()> {
                     tables(&note, &stack, &mut runner)?
                 }
                 Command::Files { journal } => {
+                    let folders = (Path::new("reports"), journal.then_some(Path::new("journal")));
                     let mut steps = before_files(&note, &stack, now);
-                    steps.extend(files(&note, &stack, journal, &mut runner)?);
-                    let folders = ["reports", "journal"];
-                    folders
-                        .iter()
-                        .take(if journal { 2 } else { 1 })
-                        .filter(|_| apply)
-                        .try_for_each(std::fs::create_dir_all)?;
+                    steps.extend(files(&note, &stack, folders, &mut runner)?);
+                    if apply {
+                        [folders.0].into_iter().chain(folders.1).try_for_each(std::fs::create_dir_all)?;
+                    }
                     steps
                 }
                 Command::Template => template(&note, &stack, &runner.folder)?,
@@ -244,16 +218,6 @@ async fn main() -> Result<()> {
         }
     };
     shown(is_done, apply)
-}
-
-/// Says how the steps are done, if they were only shown.
-#[expect(clippy::unnecessary_wraps, reason = "the end of main")]
-fn shown(is_done: bool, is_apply: bool) -> Result<()> {
-    match (is_done, is_apply) {
-        (true, _) => println!("Nothing is left to do."),
-        (false, _) => println!("Nothing was changed. Give --apply to do this."),
-    }
-    Ok(())
 }
 
 fn old_log(note: &Note) -> TableNames {
@@ -330,64 +294,4 @@ async fn client(endpoint: Option<&str>) -> Result<Client> {
     let endpoint =
         endpoint.context("this program is built without AWS's clients: give --endpoint, or use `cargo restore`")?;
     Ok(payments_boot::dynamodb_at(endpoint, "local"))
-}
-
-fn bar() -> Result<ProgressBar> {
-    let style = ProgressStyle::with_template("  {msg} {bar:40.green} {human_pos:>9} of {human_len}")?;
-    Ok(ProgressBar::new(0).with_style(style))
-}
-
-fn show(bar: &ProgressBar, what: &str, done: u64, all: u64) {
-    bar.set_message(what.to_owned());
-    bar.set_length(all);
-    bar.set_position(done);
-}
-
-fn open(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
-    let files = LocalFileSystem::new_with_prefix(folder);
-    Ok(Arc::new(files.with_context(|| {
-        format!("{} is not a folder: copy the bucket's folder with `cargo restore files`", folder.display())
-    })?))
-}
-
-async fn rebuild(store: Store, note: &Note, choices: Choices, is_apply: bool) -> Result<()> {
-    let source = match &choices.journal {
-        Some(folder) => Source::Journal(open(folder)?),
-        None if choices.no_log => Source::Nowhere,
-        None => Source::Log,
-    };
-    let rebuild = Rebuild {
-        store,
-        source,
-        reports: open(&choices.reports)?,
-        to: note.hot.to.context("the hot table was not restored, so there is nothing to bring back")?,
-        shards: note.shards()?,
-        excepts: choices.excepts,
-        accepts_gaps: choices.accept_gaps,
-        finds_details: choices.find_details,
-        per_second: choices.per_second,
-        now: Clock::system().now(),
-    };
-    let (bar, shown) = (bar()?, RefCell::new(BTreeMap::<Change, u32>::new()));
-    let line = |line: &Line| {
-        if let Line::Change { change, .. } = line {
-            let mut shown = shown.borrow_mut();
-            let count = shown.entry(*change).or_default();
-            *count += 1;
-            if !choices.json && *count > EXAMPLES {
-                return;
-            }
-        }
-        let text = if choices.json { serde_json::to_string(line).unwrap_or_default() } else { line.to_string() };
-        bar.suspend(|| println!("{text}"));
-    };
-    let told = Told { line, progress: |what: &str, done, all| show(&bar, what, done, all) };
-    let outcome = if is_apply { rebuild.apply(&told).await? } else { rebuild.plan(&told).await? };
-    bar.finish_and_clear();
-    if choices.json {
-        println!("{}", serde_json::to_string(&outcome)?)
-    } else {
-        print!("{outcome}")
-    }
-    Ok(())
 }

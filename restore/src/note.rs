@@ -1,10 +1,10 @@
 //! The restore's file: which tables are restored, to when, and the names that their successors get.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use payments_model::{ShardCount, UtcSecond};
 use payments_store::TableNames;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -67,6 +67,68 @@ pub struct Note {
     pub history: Table,
     /// The table of the log.
     pub log: Table,
+    /// The choices with which `rebuild` first changed something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuild: Option<Chosen>,
+    /// The instant at which `rebuild --apply` had nothing left to do.
+    #[serde(default, with = "text", skip_serializing_if = "Option::is_none")]
+    pub rebuilt: Option<UtcSecond>,
+}
+
+/// The choices of `rebuild`: another one would bring back what the first one left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// The events that are left out.
+    pub excepts: Vec<String>,
+    /// The copy of the journal that is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<PathBuf>,
+    /// Neither log nor journal is read.
+    pub no_log: bool,
+    /// Events may be missing that nobody knows.
+    pub accept_gaps: bool,
+}
+
+impl Chosen {
+    /// The choices of this run: those that the file has, if none are given.
+    ///
+    /// # Errors
+    /// If others are given, or the log was lost and nothing else is named.
+    pub fn for_run(self, note: &Note, file: &Path) -> Result<Self> {
+        let chosen = match &note.rebuild {
+            None => self,
+            Some(noted) => {
+                let is_same = (self.excepts.is_empty() || self.excepts == noted.excepts)
+                    && (self.journal.is_none() || self.journal == noted.journal)
+                    && (!self.no_log || noted.no_log);
+                ensure!(
+                    is_same,
+                    "{0} says that rebuild began with {noted}: give the same or none. What it brought back stays, so for another choice \
+                     restore the tables anew: move {0} away, and go on from `cargo restore start --number {1}`",
+                    file.display(),
+                    note.number + 1
+                );
+                Self { accept_gaps: self.accept_gaps || noted.accept_gaps, ..noted.clone() }
+            }
+        };
+        ensure!(
+            note.log.origin == Origin::Kept || chosen.journal.is_some() || chosen.no_log,
+            "the log was lost or restored, so it lacks changes, and cancels among them: give --journal a copy of the journal, which \
+             `cargo restore files --journal` makes, or --no-log if that cannot be read either"
+        );
+        Ok(chosen)
+    }
+}
+
+impl std::fmt::Display for Chosen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut options: Vec<String> = self.journal.iter().map(|it| format!("--journal {}", it.display())).collect();
+        options.extend(self.no_log.then(|| "--no-log".to_owned()));
+        options.extend(self.excepts.iter().map(|it| format!("--except {it}")));
+        options.extend(self.accept_gaps.then(|| "--accept-gaps".to_owned()));
+        f.write_str(if options.is_empty() { "no options" } else { "" })?;
+        f.write_str(&options.join(" "))
+    }
 }
 
 impl Note {
@@ -80,6 +142,18 @@ impl Note {
         })?;
         serde_json::from_str(&text)
             .with_context(|| format!("{} is damaged; write it anew with `cargo restore start --apply`", path.display()))
+    }
+
+    /// Writes the file: as a whole, or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let new = path.with_extension("new");
+        let written = std::fs::write(&new, serde_json::to_string_pretty(self)? + "\n");
+        written
+            .and_then(|()| std::fs::rename(&new, path))
+            .with_context(|| format!("{} cannot be written", path.display()))
     }
 
     /// The shards of the indexes.

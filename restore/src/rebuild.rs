@@ -24,6 +24,6 @@ mod run;
 mod source;
 
 pub use except::{Except, ExceptError};
-pub use outcome::{Change, Finding, Line, Outcome};
-pub use run::{Rebuild, Told};
+pub use outcome::{Change, Finding, Line, Outcome, Told};
+pub use run::Rebuild;
 pub use source::Source;

@@ -9,12 +9,12 @@ mod start;
 mod tables;
 mod template;
 
-pub use cancels::{Lost, cancels, lost, told};
+pub use cancels::{Lost, LostError, cancels, listed, lost, told};
 pub use clients::{Allowed, clients};
 pub use epoch::{
     before_begin, before_files, before_finish, ensure_closed, ensure_ended, ensure_usable, published, stream,
 };
-pub use files::files;
+pub use files::{ensure_copied, files};
 pub use import::{changes, import};
 pub use start::{Start, start};
 pub use tables::{endpoints, tables};

@@ -1,30 +1,38 @@
 //! Steps of a restore: each asks the world before it acts, and again after it has acted.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use payments_model::UtcSecond;
 use serde_json::Value;
 
 use crate::call::{Call, Ran};
-use crate::changes::ExpectedChanges;
+pub(crate) use crate::value::Want;
+use crate::value::{includes, short};
 
 /// The time between two questions.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The longest value that is shown as a whole, in characters: more than two lines of a terminal.
-const LONGEST: usize = 200;
-
 /// Errors of calls that come too early: DynamoDB accepts one change of a table at a time, and backs up a new table after a while.
-const EARLY: [&str; 4] = [
-    "(ResourceInUseException)",
-    "(ContinuousBackupsUnavailableException)",
-    "(LimitExceededException)",
+const EARLY: [&str; 3] =
+    ["(ResourceInUseException)", "(ContinuousBackupsUnavailableException)", "(LimitExceededException)"];
+
+/// Errors of calls that are throttled.
+const THROTTLES: [&str; 6] = [
+    "(TooManyRequestsException)",
     "(ThrottlingException)",
+    "(Throttling)",
+    "(ThrottledException)",
+    "(ProvisionedThroughputExceededException)",
+    "(RequestLimitExceeded)",
 ];
+
+/// The most times that a throttled call is tried again: five minutes.
+const MAX_THROTTLED: u32 = 30;
+
+/// The most failed steps that the end names. Each was told when it failed.
+const NAMED: usize = 20;
 
 /// The source of a fact.
 #[derive(Debug, Clone)]
@@ -35,33 +43,6 @@ pub(crate) enum Read {
     Size(PathBuf),
     /// Whether a file has this line.
     Line(PathBuf, String),
-}
-
-/// The expected value of a fact.
-#[derive(Debug, Clone)]
-pub(crate) enum Want {
-    /// This value. An object may have more fields, and a list more values.
-    Is(Value),
-    /// At least this number.
-    AtLeast(u64),
-    /// A text that has one of these.
-    Has(&'static [&'static str]),
-    /// A text that ends like this.
-    Ends(&'static str),
-    /// Less than this number, or missing.
-    Below(u64),
-    /// Any value.
-    There,
-    /// No value.
-    Missing,
-    /// A window of a table's backups that has this instant.
-    Covers(UtcSecond),
-    /// An instant that is not later than this one.
-    Until(UtcSecond),
-    /// This instant.
-    At(UtcSecond),
-    /// The changes of a change set that only imports tables.
-    Imports(ExpectedChanges),
 }
 
 /// A fact of the world: where it is read, the expected value, and what to do if there is another.
@@ -85,6 +66,8 @@ pub(crate) enum Act {
     Wait,
     /// Runs programs, one after the other.
     Run(Vec<Call>),
+    /// Runs a program. Its failure stops no later step, and is told at the end.
+    Try(Call),
     /// Runs a program until this part of its answer has this value.
     RunUntil(Call, &'static str, Value),
     /// Runs a program, and writes its output to a file.
@@ -126,7 +109,19 @@ pub struct Runner<'r> {
 impl Runner<'_> {
     /// Reads the answer of a program that changes nothing.
     pub(crate) fn read(&mut self, call: &Call) -> Result<Value> {
-        call.answer(&(self.run)(call)?)
+        call.answer(&self.ran(call)?)
+    }
+
+    /// Runs a program, again while it is throttled.
+    fn ran(&mut self, call: &Call) -> Result<Ran> {
+        for _ in 0..MAX_THROTTLED {
+            let ran = (self.run)(call)?;
+            if !is_throttled(call, &ran) {
+                return Ok(ran);
+            }
+            (self.pause)(PAUSE);
+        }
+        (self.run)(call)
     }
 
     /// Shows the steps, or runs those that are not done yet. Returns whether all are done.
@@ -135,6 +130,7 @@ impl Runner<'_> {
     /// If the world is not as a step needs it, a program fails, or the world is not as expected after a step.
     pub fn go(&mut self, steps: &[Step]) -> Result<bool> {
         let (mut known, mut is_next) = (HashMap::new(), true);
+        let mut failed = Vec::new();
         for (index, step) in steps.iter().enumerate() {
             let (number, what) = (index + 1, &step.what);
             // A later step may be done only after the steps before it, and what it asks about may not exist yet.
@@ -152,12 +148,32 @@ impl Runner<'_> {
             if let Some((fact, found)) = self.find_false(&step.needs, &mut known)? {
                 bail!("step {number} is refused: {}", fact.refusal(&found));
             }
-            if self.is_apply {
-                known.clear();
-                self.act(step).with_context(|| format!("step {number}, {what}"))?;
+            if !self.is_apply {
+                continue;
+            }
+            match (&step.act, self.act(step)) {
+                // Such steps do not depend on each other, so known facts stay true.
+                (Act::Try(_), Err(error)) => {
+                    let error = format!("{error:#}");
+                    (self.say)(&format!("       failed: {error}"));
+                    failed.push(format!("step {number}, {what}: {}", error.lines().last().unwrap_or_default()));
+                }
+                (Act::Try(_), Ok(())) => {}
+                (_, acted) => {
+                    acted.with_context(|| format!("step {number}, {what}"))?;
+                    known.clear();
+                }
             }
         }
+        ensure!(failed.is_empty(), "{}", failure(&failed, steps.len()));
         Ok(is_next || self.is_apply)
+    }
+
+    /// Returns the steps that are not done.
+    pub(crate) fn left<'s>(&mut self, steps: &'s [Step]) -> Result<Vec<&'s str>> {
+        let mut known = HashMap::new();
+        let left = steps.iter().map(|step| Ok(self.find_false(&step.done, &mut known)?.map(|_| &*step.what)));
+        left.filter_map(Result::transpose).collect()
     }
 
     fn act(&mut self, step: &Step) -> Result<()> {
@@ -165,14 +181,8 @@ impl Runner<'_> {
         let mut left = step.within.as_secs().div_ceil(PAUSE.as_secs());
         match &step.act {
             Act::Wait => {}
-            Act::Run(calls) => {
-                for call in calls {
-                    let answer = self.accepted(call, &mut left)?;
-                    if answer.get("statusCode").is_some() {
-                        said = format!("; the answer was {answer}");
-                    }
-                }
-            }
+            Act::Run(calls) => calls.iter().try_for_each(|call| self.accepted(call, &mut left).map(drop))?,
+            Act::Try(call) => said = format!("; the answer was {}", self.accepted(call, &mut left)?),
             Act::RunUntil(call, part, wanted) => loop {
                 let answer = self.accepted(call, &mut left)?;
                 let found = answer.pointer(part).unwrap_or(&Value::Null);
@@ -206,7 +216,7 @@ impl Runner<'_> {
     /// Runs a program, again if it came too early.
     fn accepted(&mut self, call: &Call, left: &mut u64) -> Result<Value> {
         loop {
-            let ran = (self.run)(call)?;
+            let ran = self.ran(call)?;
             if ran.is_ok || *left == 0 || !EARLY.iter().any(|code| ran.errors.contains(code)) {
                 ensure!(ran.is_ok, "{call}\nfailed: {}", ran.errors);
                 return call.answer(&ran);
@@ -255,6 +265,22 @@ impl Runner<'_> {
     }
 }
 
+/// Whether a program was throttled, or the function that it invoked.
+fn is_throttled(call: &Call, ran: &Ran) -> bool {
+    if !ran.is_ok {
+        return THROTTLES.iter().any(|code| ran.errors.contains(code));
+    }
+    call.answer(ran).is_ok_and(|answer| ["429", "503"].contains(&&*answer["statusCode"].to_string()))
+}
+
+/// The steps that failed, and their number.
+fn failure(failed: &[String], all: usize) -> String {
+    let named = &failed[..failed.len().min(NAMED)];
+    let more = failed.len() - named.len();
+    let more = if more > 0 { format!("\nand {more} more, told above") } else { String::new() };
+    format!("{} of {all} steps failed, and the others are done:\n{}{more}", failed.len(), named.join("\n"))
+}
+
 fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
 }
@@ -293,83 +319,12 @@ impl Step {
         let mut lines: Vec<String> = match &self.act {
             Act::Wait => Vec::new(),
             Act::Run(calls) => calls.iter().map(Call::to_string).collect(),
+            Act::Try(call) => vec![call.to_string()],
             Act::RunUntil(call, part, wanted) => vec![call.to_string(), format!("again until {part} is {wanted}")],
             Act::Save(call, path) => vec![format!("{call} > {}", path.display())],
             Act::Write(path, _) => vec![format!("writes {}", path.display())],
         };
         lines.extend(self.done.iter().map(|fact| format!("then {} is {}", fact.name, fact.want)));
         lines
-    }
-}
-
-impl Want {
-    fn is_met(&self, found: &Value) -> bool {
-        match self {
-            Self::Is(wanted) => includes(found, wanted),
-            Self::AtLeast(number) => found.as_u64().is_some_and(|it| it >= *number),
-            Self::Has(parts) => found.as_str().is_some_and(|it| parts.iter().any(|part| it.contains(part))),
-            Self::Ends(end) => found.as_str().is_some_and(|it| it.ends_with(end)),
-            Self::Below(number) => found.is_null() || found.as_f64().is_some_and(|it| it < *number as f64),
-            Self::There => !found.is_null(),
-            Self::Missing => found.is_null(),
-            Self::Covers(instant) => {
-                let [from, to] =
-                    ["EarliestRestorableDateTime", "LatestRestorableDateTime"].map(|it| seconds(&found[it]));
-                let instant = instant.as_chrono().timestamp();
-                from.is_some_and(|from| from <= instant) && to.is_some_and(|to| instant <= to)
-            }
-            Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
-            Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
-            Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
-        }
-    }
-}
-
-/// A value, or its beginning.
-fn short(value: &Value) -> String {
-    let text = value.to_string();
-    if text.len() <= LONGEST {
-        return text;
-    }
-    text.chars().take(LONGEST).chain(['…']).collect()
-}
-
-/// Whether a value is the wanted one, or has all that this has.
-fn includes(found: &Value, wanted: &Value) -> bool {
-    match (found, wanted) {
-        (Value::Object(found), Value::Object(wanted)) => {
-            wanted.iter().all(|(name, wanted)| found.get(name).is_some_and(|it| includes(it, wanted)))
-        }
-        (Value::Array(found), Value::Array(wanted)) => {
-            wanted.iter().all(|wanted| found.iter().any(|it| includes(it, wanted)))
-        }
-        // 0 and 0.0 are the same.
-        (Value::Number(found), Value::Number(wanted)) => found.as_f64() == wanted.as_f64(),
-        _ => found == wanted,
-    }
-}
-
-/// An instant of the AWS CLI: version 1 prints seconds, version 2 a text.
-fn seconds(value: &Value) -> Option<i64> {
-    let text = value.as_str().and_then(|text| chrono::DateTime::parse_from_rfc3339(text).ok());
-    text.map(|at| at.timestamp()).or_else(|| value.as_number()?.to_string().split('.').next()?.parse().ok())
-}
-
-impl fmt::Display for Want {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Is(wanted) if wanted.to_string().len() > LONGEST => f.write_str("as in the command"),
-            Self::Is(wanted) => wanted.fmt(f),
-            Self::AtLeast(number) => write!(f, "at least {number}"),
-            Self::Has(parts) => f.write_str(&parts.join(" or ")),
-            Self::Ends(end) => write!(f, "…{end}"),
-            Self::Below(number) => write!(f, "below {number}"),
-            Self::There => f.write_str("there"),
-            Self::Missing => f.write_str("missing"),
-            Self::Covers(instant) => write!(f, "a window with {instant}"),
-            Self::Until(instant) => write!(f, "not later than {instant}"),
-            Self::At(instant) => write!(f, "{instant}"),
-            Self::Imports(expected) => expected.fmt(f),
-        }
     }
 }

@@ -5,11 +5,14 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::AttributeValue;
 use payments_machine::{EngineChoice, Stack};
+use payments_store::schema::{PAYMENTS, Table, create_table};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const TO: &str = "2026-11-20T09:00:00Z";
+const PAYMENT: &str = "acct-1/0b1c2d3e-0000-5000-8000-000000000000";
 
 /// The AWS CLI: the stack, and whether each command is called with JSON as its output.
 const AWS: &str = r#"#!/bin/sh
@@ -26,6 +29,7 @@ case "$*" in
       {"LogicalResourceId": "PublishFunction", "PhysicalResourceId": "publish"}]}' ;;
   "lambda invoke --function-name publish"*) cat > event.json; echo '{"journalSegmentsBehind": 0}{"StatusCode": 200}' ;;
   *list-event-source-mappings*) ;;
+  *list-objects-v2*) cat files.json ;;
   *describe-table*) cat table.json ;;
   *) echo "An error occurred (AccessDenied) $*" >&2; exit 254 ;;
 esac
@@ -92,8 +96,11 @@ async fn each_step_says_what_it_did() -> Result<()> {
         ),
         (&stream, "used", &["rebuild", "--reports", "."], false, "the log has no head: give --journal"),
         (&stream, "used", &["rebuild", "--except", "type=payment.pending"], false, "is never left out"),
-        (&stream, "used", &["rebuild", "--reports", ".", "--no-log", "--apply"], false, "payments has a stream"),
+        (&stream, "used", &["rebuild", "--reports", ".", "--no-log", "--apply"], false, "no output ReportsBucketName"),
         (&stream, "used", &["cancel"], false, "the stack still has the old hot table"),
+        (&stream, "used", &["cancel", "--payment", "acct-1"], false, "expected ACCOUNT/ID"),
+        (&stream, "used", &["cancel", "--from", "no.txt"], false, "no.txt cannot be read"),
+        (&stream, "used", &["cancel", "--payment", PAYMENT], false, "no resource IngestFunction"),
         (
             &stream,
             "used",
@@ -195,6 +202,72 @@ fn restored(hot: &str, name: &str, stream: &str) -> Result<TempDir> {
         outputs.map(|(name, value)| json!({"OutputKey": name, "OutputValue": value})).to_vec().into();
     std::fs::write(path("stack.json"), stack.to_string())?;
     Ok(folder)
+}
+
+/// A restored table has no stream, and its rebuild notes what was chosen.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebuild_notes_its_choices_and_its_end() -> Result<()> {
+    let stack = Stack::on(EngineChoice::Memory).start().await?;
+    let endpoint = &stack.environment.endpoint;
+    let stream = stack.stream().await?.arn().to_owned();
+    let folder = folder("table", "empty", &stream)?;
+    let path = |name: &str| folder.path().join(name);
+    let read =
+        |name: &str| -> Result<serde_json::Value> { Ok(serde_json::from_str(&std::fs::read_to_string(path(name))?)?) };
+    let mut described = read("stack.json")?;
+    described["Stacks"][0]["Outputs"] = json!([{"OutputKey": "ReportsBucketName", "OutputValue": "bucket"}]);
+    std::fs::write(path("stack.json"), described.to_string())?;
+    let report = json!({"Key": "reports/1.csv.gz", "LastModified": TO, "Size": 3});
+    std::fs::write(path("files.json"), json!({"Contents": [report]}).to_string())?;
+    std::fs::create_dir(path("copies"))?;
+    let ask = |arguments: &[&str]| -> Result<(bool, String)> {
+        let output = run(folder.path(), endpoint, &[&["rebuild", "--reports", "copies"], arguments].concat())?;
+        Ok((output.status.success(), String::from_utf8(output.stdout)? + &String::from_utf8_lossy(&output.stderr)))
+    };
+    let refused = |arguments: &[&str], want: &str| -> Result<()> {
+        let (is_ok, text) = ask(arguments)?;
+        assert!(!is_ok && text.contains(want), "{arguments:?}: {text}");
+        Ok(())
+    };
+    let chosen = ["--no-log", "--accept-gaps", "--except", "type=payment.cancelled", "--apply"];
+    // The log began empty.
+    refused(&[], "the log was lost or restored, so it lacks changes")?;
+    refused(&chosen, "1 files are not copied: Copy reports/1.csv.gz; run `cargo restore files --apply` first")?;
+    std::fs::write(path("copies/1.csv.gz"), "new")?;
+    refused(&chosen, "payments has a stream")?;
+    let mut note = read("restore.json")?;
+    assert_eq!((&note["rebuild"], &note["rebuilt"]), (&json!(null), &json!(null)));
+    note["hot"]["new"] = json!("restored");
+    std::fs::write(path("restore.json"), note.to_string())?;
+    let client = payments_boot::dynamodb_at(endpoint, "local");
+    create_table(&client, "restored", &Table { stream: None, ..PAYMENTS }).await?;
+    // A checkpoint of the old stream, which goes.
+    let [pk, sk] = ["CHECKPOINT#counts", "shard"].map(|key| AttributeValue::S(key.to_owned()));
+    client.put_item().table_name("restored").item("pk", pk).item("sk", sk).send().await?;
+    std::fs::write(path("files.json"), "{}")?;
+    std::fs::remove_file(path("copies/1.csv.gz"))?;
+    let said = |arguments: &[&str], want: &str| -> Result<()> {
+        let (is_ok, text) = ask(arguments)?;
+        assert!(is_ok && text.ends_with(want), "{arguments:?}: {text}");
+        Ok(())
+    };
+    said(&chosen[..4], "\nNothing was changed. Give --apply to do this.\n")?;
+    assert_eq!(read("restore.json")?["rebuild"], json!(null));
+    said(&chosen, "\nRun this again a quarter of an hour later, until nothing is left to do.\n")?;
+    let note = read("restore.json")?;
+    let noted = json!({"excepts": ["type=payment.cancelled"], "no_log": true, "accept_gaps": true});
+    assert_eq!((&note["rebuild"], &note["rebuilt"]), (&noted, &json!(null)));
+    // A later run has the same choices, and no others.
+    said(&[], "\nNothing is left to do.\n")?;
+    assert_eq!(read("restore.json")?["rebuilt"], json!(null));
+    let began = "restore.json says that rebuild began with --no-log --except type=payment.cancelled --accept-gaps: give the same or none";
+    refused(&["--except", "type=payment.amended"], began)?;
+    refused(&["--journal", "journal", "--apply"], began)?;
+    refused(&["--except", "type=payment.amended"], "cargo restore start --number 2")?;
+    said(&["--apply"], "\nNothing is left to do.\n")?;
+    assert!(read("restore.json")?["rebuilt"].is_string());
+    assert_eq!(read("restore.json")?["rebuild"], noted);
+    stack.stop().await
 }
 
 /// Every command has an example that begins as it is called.

@@ -98,7 +98,7 @@ impl Finding {
             Self::Incomplete => {
                 "The log lacks changes of this payment, so it stays as restored. If that is SCHEDULED, it is paid when the \
                  sweep runs again, although it may be amended or cancelled: ask its client, and the transaction service. \
-                 Cancel what must not be paid before that."
+                 Cancel what must not be paid before that: `cargo restore cancel --payment ACCOUNT/ID`."
             }
             Self::DetailsLost => {
                 "The restored long-term table does not know this payment. If it was SCHEDULED, its client sends it again with \
@@ -206,6 +206,14 @@ impl fmt::Display for Line {
             Self::Finding { finding, why, .. } => write!(f, "{}: {why}", finding.text()),
         }
     }
+}
+
+/// The receivers of a run's output. Both are called often.
+pub struct Told<L: Fn(&Line), P: Fn(&str, u64, u64)> {
+    /// Called with each line.
+    pub line: L,
+    /// Called with the kind of work, the amount done, and the whole amount.
+    pub progress: P,
 }
 
 /// The totals of a run, planned or done.

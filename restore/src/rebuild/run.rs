@@ -16,7 +16,7 @@ use super::counts::{self, Dates};
 use super::decide::{Decision, Rules, Seen, Write, decide};
 use super::except::Except;
 use super::known::{Known, Payments, date_of};
-use super::outcome::{Finding, Line, Outcome};
+use super::outcome::{Finding, Line, Outcome, Told};
 use super::redates::Contents;
 use super::source::{Source, read};
 use super::{details, reports};
@@ -70,21 +70,13 @@ pub struct Rebuild {
     pub now: UtcSecond,
 }
 
-/// The receivers of a run's output. Both are called often.
-pub struct Told<L: Fn(&Line), P: Fn(&str, u64, u64)> {
-    /// Called with each line.
-    pub line: L,
-    /// Called with the kind of work, the amount done, and the whole amount.
-    pub progress: P,
-}
-
 impl Rebuild {
     /// Returns what [`apply`](Self::apply) would do, and changes nothing.
     ///
     /// # Errors
     /// If the tables, the log, the journal or a report cannot be read.
     pub async fn plan(&self, told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>) -> Result<Outcome> {
-        self.run(false, told).await
+        self.run(None, told).await
     }
 
     /// Restores payments, the report's last run and the counters. A run can be killed and repeated at any time.
@@ -93,6 +85,18 @@ impl Rebuild {
     /// As [`plan`](Self::plan); if the log still takes changes, if the hot table has a stream, if events are missing
     /// and [`accepts_gaps`](Self::accepts_gaps) is not set, or if something else writes.
     pub async fn apply(&self, told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>) -> Result<Outcome> {
+        self.apply_after(&|| Ok(()), told).await
+    }
+
+    /// As [`apply`](Self::apply), and calls `before` before the first write.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply), and those of `before`.
+    pub async fn apply_after(
+        &self,
+        before: &dyn Fn() -> Result<()>,
+        told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>,
+    ) -> Result<Outcome> {
         match self.store.log_head().await?.map(|head| head.stage()) {
             None | Some(LogStage::Ended) => {}
             Some(LogStage::Open) => bail!("the log still takes changes; run `cargo restore begin --apply` first"),
@@ -103,10 +107,16 @@ impl Rebuild {
             !self.store.has_stream().await?,
             "{table} has a stream, so what is restored would be counted and sent: switch it off, or give the restored table"
         );
-        self.run(true, told).await
+        self.run(Some(before), told).await
     }
 
-    async fn run(&self, is_apply: bool, told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>) -> Result<Outcome> {
+    /// Writes if there is something to do before the first write.
+    async fn run(
+        &self,
+        before: Option<&dyn Fn() -> Result<()>>,
+        told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>,
+    ) -> Result<Outcome> {
+        let is_apply = before.is_some();
         ensure!(self.to <= self.now, "no table can be restored to {}, which is not over yet", self.to);
         let since = self.to.saturating_add(-MARGIN);
         let mut payments = read(&self.source, &self.store, since, self.now).await?;
@@ -130,6 +140,9 @@ impl Rebuild {
                 "{hole}\nSo a payment that was cancelled may be paid, and nothing was changed. Find what is missing, or see \
                  \"Without log and journal\" of docs/restore.md; give --accept-gaps if you will do what it says"
             );
+        }
+        if let Some(before) = before {
+            before()?;
         }
         self.find_ended(since, &mut payments.payments, &tell).await?;
         let rules = Rules { excepts: self.excepts.clone(), since, now: self.now };

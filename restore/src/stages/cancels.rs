@@ -1,9 +1,11 @@
-//! Without log and journal: cancels that only the old hot table knows are repeated.
+//! Without log and journal: cancels that only the old hot table or people know are repeated.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_model::{BusinessDate, HeadKey, ShardCount, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, HeadKey, PaymentId, ShardCount, Status, UtcSecond};
 use payments_store::key::{account_partition, head_sort};
 use payments_store::{DueRange, DueUntil, Store};
 use serde_json::{Value, json};
@@ -11,8 +13,8 @@ use serde_json::{Value, json};
 use crate::call::Call;
 use crate::note::{Kind, Note};
 use crate::stack::StackNow;
-use crate::stages::{fact, step};
-use crate::step::{Runner, Step, Want};
+use crate::stages::{fact, wait};
+use crate::step::{Act, Runner, Step, Want};
 
 /// The heads that one query reads.
 const PAGE: u16 = 1_000;
@@ -23,13 +25,43 @@ const CLIENT: &str = "restore";
 /// The most times that the logs are asked whether a query is complete.
 const MAX_ASKED: u32 = 60;
 
-/// A scheduled payment whose cancel the restore took back: its head's key, as the table has it, and the two ids.
+/// A payment whose cancel the restore took back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lost {
-    partition: String,
-    sort: String,
-    account: String,
-    payment: String,
+    account: AccountId,
+    payment: PaymentId,
+    /// The sort key of its head, if a table told it.
+    sort: Option<String>,
+}
+
+/// The text is not a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected ACCOUNT/ID: a payment's account and its id")]
+pub struct LostError;
+
+impl FromStr for Lost {
+    type Err = LostError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (account, payment) = text.split_once('/').ok_or(LostError)?;
+        let account = account.parse().map_err(|_| LostError)?;
+        Ok(Self { account, payment: payment.parse().map_err(|_| LostError)?, sort: None })
+    }
+}
+
+/// Returns the payments of a list that people give: `ACCOUNT/ID` a line.
+///
+/// # Errors
+/// If the file cannot be read, or a line is not a payment.
+pub fn listed(path: &Path) -> Result<Vec<Lost>> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("{name} cannot be read"))?;
+    let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
+    lines
+        .map(|(number, line)| {
+            line.parse().with_context(|| format!("line {number} of {name} is {line:?}, and nothing is done"))
+        })
+        .collect()
 }
 
 /// Returns the payments that the old hot table has cancelled, and the new one has scheduled.
@@ -67,38 +99,51 @@ async fn heads(store: &Store, shards: ShardCount, status: Status) -> Result<BTre
 
 impl Lost {
     /// The payment's id.
-    pub fn payment(&self) -> &str {
-        &self.payment
+    pub fn payment(&self) -> PaymentId {
+        self.payment
     }
 
     fn from_key(key: &HeadKey) -> Self {
-        Self {
-            partition: account_partition(&key.account),
-            sort: head_sort(key.slot),
-            account: key.account.to_string(),
-            payment: key.slot.payment_id.to_string(),
+        Self { account: key.account.clone(), payment: key.slot.payment_id, sort: Some(head_sort(key.slot)) }
+    }
+
+    /// The command that reads the status of its head, and the answer's part.
+    fn status(&self, table: &str) -> (Call, &'static str) {
+        let partition = json!({"S": account_partition(&self.account)});
+        if let Some(sort) = &self.sort {
+            let call = Call::aws(&format!("dynamodb get-item --consistent-read --table-name {table} --key"));
+            return (call.with(json!({"pk": partition, "sk": {"S": sort}}).to_string()), "/Item/status/S");
         }
+        // Only the details say when it is due, and they may be lost.
+        let call =
+            Call::aws(&format!("dynamodb query --consistent-read --table-name {table} --key-condition-expression"))
+                .with("pk = :account")
+                .with("--expression-attribute-values")
+                .with(json!({":account": partition}).to_string())
+                .with("--query")
+                .with(format!("Items[?ends_with(sk.S, '#{}')].status.S | [0]", self.payment));
+        (call, "")
     }
 }
 
-/// The steps that cancel these payments. Trails and events show them as cancels of a client, `restore`.
+/// The steps that cancel these payments: a refused cancel stops no other. Trails and events show them as cancels of a client,
+/// `restore`.
 ///
 /// # Errors
 /// If the stack is not this system's.
 pub fn cancels(note: &Note, stack: &StackNow, lost: &[Lost]) -> Result<Vec<Step>> {
     let (function, claim) = (stack.resource("IngestFunction")?, stack.parameter("AccountClaim")?);
     let of_one = |one: &Lost| {
-        let Lost { partition, sort, account, payment } = one;
-        let call = Call::invoke(function, &event(account, payment, claim));
-        let read = Call::aws(&format!("dynamodb get-item --consistent-read --table-name {} --key", note.hot.new))
-            .with(json!({"pk": {"S": partition}, "sk": {"S": sort}}).to_string());
+        let (account, payment) = (one.account.to_string(), one.payment.to_string());
+        let call = Call::invoke(function, &event(&account, &payment, claim));
+        let (read, part) = one.status(&note.hot.new);
         let remedy = "compare the payment with the transaction service: never cancel what it has paid";
-        let done = fact(format!("status of {payment}"), read, "/Item/status/S", Want::Is(json!("CANCELLED")), remedy);
-        let needs = vec![stack.has_table(Kind::Hot, &note.hot.new)];
+        let done = fact(format!("status of {payment}"), read, part, Want::Is(json!("CANCELLED")), remedy);
         Step {
-            needs,
+            needs: vec![stack.has_table(Kind::Hot, &note.hot.new)],
+            act: Act::Try(call),
             within: std::time::Duration::ZERO,
-            ..step(format!("Cancel {payment} of {account}"), call, vec![done])
+            ..wait(format!("Cancel {payment} of {account}"), vec![done])
         }
     };
     Ok(lost.iter().map(of_one).collect())

@@ -102,10 +102,16 @@ pub fn published(stack: &StackNow) -> Result<Vec<Step>> {
 /// The steps before the next epoch begins. `is_ended` is whether the epoch of a lost log was ended in its old table.
 ///
 /// # Errors
-/// If the stack is not this system's.
+/// If rebuild has something left to do, or the stack is not this system's.
 pub fn before_finish(note: &Note, stack: &StackNow, is_ended: bool, now: UtcSecond) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     if note.hot.is_new() {
+        let remedy =
+            "run `cargo restore rebuild --apply`, again a quarter of an hour later, until nothing is left to do";
+        ensure!(
+            note.rebuilt.is_some(),
+            "the restore's file does not say that rebuild has nothing left to do; {remedy}"
+        );
         steps.extend([streamed(Kind::Hot, &note.hot), expiry(Kind::Hot, &note.hot)]);
     }
     if note.log.is_new() && !note.hot.is_new() {

@@ -16,31 +16,65 @@ use crate::step::{Fact, Read, Runner, Step, Want};
 /// As the margin of the events: clocks differ.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
-/// The steps that copy the reports and, if the log is lost, the journal: each file to its own name in this folder.
+/// The most missing files that a refusal names.
+const NAMED: usize = 5;
+
+/// The steps that copy the reports and, if the log is lost, the journal: each file to its own name in the folder.
 ///
 /// # Errors
 /// If the bucket cannot be read.
-pub fn files(note: &Note, stack: &StackNow, with_journal: bool, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
+pub fn files(
+    note: &Note,
+    stack: &StackNow,
+    (reports, journal): (&Path, Option<&Path>),
+    runner: &mut Runner<'_>,
+) -> Result<Vec<Step>> {
     let to = note.hot.to.context("the hot table was not restored, so no file is needed")?;
     let bucket = stack.output("ReportsBucketName")?;
     // The journal's file before proves that none is missing.
-    let folders = [("reports", 0), ("journal", 1)];
+    let folders = [("reports/", Some(reports), 0), ("journal/", journal, 1)];
     let mut steps = Vec::new();
-    for (folder, before) in folders.into_iter().take(if with_journal { 2 } else { 1 }) {
-        let list = Call::aws(&format!("s3api list-objects-v2 --bucket {bucket} --prefix {folder}/"));
+    for (prefix, folder, before) in folders {
+        let Some(folder) = folder else { continue };
+        let list = Call::aws(&format!("s3api list-objects-v2 --bucket {bucket} --prefix {prefix}"));
         for (key, size) in chosen(&runner.read(&list)?, to, before)? {
+            let path = folder.join(key.strip_prefix(prefix).unwrap_or(&key));
+            let name = path.display().to_string();
             let done = Fact {
-                name: format!("the size of {key}"),
-                read: Read::Size(Path::new(&key).to_owned()),
+                name: format!("the size of {name}"),
+                read: Read::Size(path),
                 part: String::new(),
                 of: None,
                 want: Want::Is(json!(size)),
                 remedy: "delete the file, then run this again".to_owned(),
             };
-            steps.push(step(format!("Copy {key}"), Call::aws(&format!("s3 cp s3://{bucket}/{key} {key}")), vec![done]));
+            let copy = Call::aws("s3 cp").with(format!("s3://{bucket}/{key}")).with(&name);
+            steps.push(step(format!("Copy {key}"), copy, vec![done]));
         }
     }
     Ok(steps)
+}
+
+/// Refuses an incomplete copy: a payment that a missing report has would come back, and be billed twice.
+///
+/// # Errors
+/// If the bucket cannot be read, or a file is not copied.
+pub fn ensure_copied(
+    note: &Note,
+    stack: &StackNow,
+    folders: (&Path, Option<&Path>),
+    runner: &mut Runner<'_>,
+) -> Result<()> {
+    let steps = files(note, stack, folders, runner)?;
+    let left = runner.left(&steps)?;
+    let with = if folders.1.is_some() { " --journal" } else { "" };
+    ensure!(
+        left.is_empty(),
+        "{} files are not copied: {}; run `cargo restore files{with} --apply` first",
+        left.len(),
+        left.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ")
+    );
+    Ok(())
 }
 
 /// Returns the files that were written since an hour before an instant, and so many before them, with their sizes.

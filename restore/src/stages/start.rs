@@ -72,10 +72,13 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
         hot: table(Kind::Hot, hot, choices.to)?,
         history: table(Kind::History, history, None)?,
         log: table(Kind::Log, choices.log.unwrap_or(Origin::Kept), choices.log_to)?,
+        rebuild: None,
+        rebuilt: None,
     };
     let mut needs = Vec::new();
     if let Ok(before) = Note::read(&folder.join(path)) {
         note.begun = before.begun;
+        (note.rebuild, note.rebuilt) = (before.rebuild.clone(), before.rebuilt);
         let file = path.display();
         ensure!(note == before, "{file} is of another restore, or of other choices; move it away, then run this again");
     }

@@ -4,11 +4,11 @@ use anyhow::Result;
 use payments_restore::Origin;
 use payments_restore::stages::Start;
 
+use crate::prepared::{hot, log, noted, ready, stage};
 use crate::world::World;
-use crate::{hot, log, noted, ready, stage};
 
 /// A read that finds another world than a stage needs: the stage, the read and its answer.
-const OTHERWISE: [(&str, &str, &str); 33] = [
+const OTHERWISE: [(&str, &str, &str); 34] = [
     (
         "close",
         concat!(
@@ -96,6 +96,7 @@ const OTHERWISE: [(&str, &str, &str); 33] = [
     ),
     ("import", MAPPINGS, r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Enabled"}]}"#),
     ("open", HOT_OUTPUT, r#""hot""#),
+    ("finish before the rebuild", AGE, "null"),
     ("finish of the log", AGE, "null"),
     ("finish of a used table", MAPPED, r#""arn:aws:dynamodb:eu-west-2:1:table/older/stream/1""#),
 ];
@@ -137,6 +138,7 @@ fn a_stage_is_refused_if_the_world_is_not_as_its_plan() -> Result<()> {
         let run = |is_apply| {
             let mut world = World::new()?;
             let (note, steps) = match name {
+                "finish before the rebuild" => (noted(&mut world, &hot())?, stage("finish")?.1),
                 "finish of the log" => (noted(&mut world, &log(Origin::Table, None))?, stage("finish")?.1),
                 "finish of a used table" => (noted(&mut world, &Start { used: true, ..hot() })?, stage("finish")?.1),
                 "import, done" => {

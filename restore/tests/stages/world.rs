@@ -22,6 +22,8 @@ pub(crate) struct World {
     pub(crate) acts: Vec<String>,
     /// The answer of this command is lost, although it takes effect.
     pub(crate) lost: Option<usize>,
+    /// Commands with this text are throttled once.
+    pub(crate) throttled: Vec<String>,
     /// The answers that each command sets as well.
     pub(crate) failing: Vec<String>,
     pub(crate) said: Vec<String>,
@@ -34,6 +36,7 @@ impl World {
             answers: BTreeMap::new(),
             acts: Vec::new(),
             lost: None,
+            throttled: Vec::new(),
             failing: Vec::new(),
             said: Vec::new(),
             folder: tempfile::tempdir()?,
@@ -65,6 +68,11 @@ impl World {
             return Ok(Ran { is_ok: false, output: String::new(), errors });
         }
         self.acts.push(line.clone());
+        if let Some(index) = self.throttled.iter().position(|text| line.contains(text.as_str())) {
+            self.throttled.remove(index);
+            let errors = "An error occurred (TooManyRequestsException) when calling Invoke".to_owned();
+            return Ok(Ran { is_ok: false, output: String::new(), errors });
+        }
         if let Some((_, to)) = line.strip_prefix("aws s3 cp s3://").and_then(|line| line.split_once(' ')) {
             let path = self.folder.path().join(to);
             std::fs::create_dir_all(path.parent().context("no folder")?)?;
@@ -81,6 +89,19 @@ impl World {
         }
         let mut found = false;
         let mut answer = ok("");
+        // A cancel: the head of the payment becomes cancelled, if the world has one that is scheduled.
+        if let Some((_, path)) = line.split_once("\"path\":\"/accounts/") {
+            let (id, is_cancel) = (path.split('/').nth(2).context("no payment")?, path.contains("/cancel"));
+            let status = self.answers.iter_mut().find(|(read, _)| read.contains(id)).map(|(_, status)| status);
+            answer = match status {
+                Some(status) if is_cancel && *status == "SCHEDULED" => {
+                    *status = json!("CANCELLED");
+                    ok("{\"statusCode\":200}{\"StatusCode\":200}")
+                }
+                Some(_) => ok("{\"statusCode\":409}{\"StatusCode\":200}"),
+                None => ok("{\"statusCode\":404}{\"StatusCode\":200}"),
+            };
+        }
         for effect in EFFECTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             if let Some(sets) = effect.strip_prefix("    ") {
                 if found {

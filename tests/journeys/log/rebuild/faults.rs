@@ -1,7 +1,7 @@
 //! Changes by a fault of a client or a program are left out, and nothing else: never a sent or settled payment.
 
 use object_store::ObjectStoreExt as _;
-use payments_restore::stages::{Lost, lost};
+use payments_restore::stages::lost;
 use payments_restore::{Change, Finding, Rebuild, Source};
 use payments_store::TableNames;
 use payments_store::schema::{PAYMENTS, Table, create_table};
@@ -129,7 +129,7 @@ async fn cancels_of_the_old_table_are_found_in_every_shard() -> Result<()> {
     let found = lost(&old, &new, "4".parse()?).await?;
     let mut wanted: Vec<String> = names.iter().skip(1).map(|name| bank.id(name)).collect();
     wanted.sort();
-    let mut ids: Vec<&str> = found.iter().map(Lost::payment).collect();
+    let mut ids: Vec<String> = found.iter().map(|lost| lost.payment().to_string()).collect();
     ids.sort_unstable();
     assert_eq!(ids, wanted);
     ensure!(lost(&old, &new, "1".parse()?).await?.len() < wanted.len(), "all are in one shard");
