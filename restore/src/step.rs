@@ -1,17 +1,15 @@
 //! Steps of a restore: each asks the world before it acts, and again after it has acted.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use payments_model::UtcSecond;
 use serde_json::Value;
 
 use crate::call::{Call, Ran};
-use crate::changes::ExpectedChanges;
-use crate::value::{LONGEST, includes, seconds, short};
+pub(crate) use crate::value::Want;
+use crate::value::{includes, short};
 
 /// The time between two questions.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -45,31 +43,6 @@ pub(crate) enum Read {
     Size(PathBuf),
     /// Whether a file has this line.
     Line(PathBuf, String),
-}
-
-/// The expected value of a fact.
-#[derive(Debug, Clone)]
-pub(crate) enum Want {
-    /// This value. An object may have more fields, and a list more values.
-    Is(Value),
-    /// At least this number.
-    AtLeast(u64),
-    /// A text that ends like this.
-    Ends(&'static str),
-    /// Less than this number, or missing.
-    Below(u64),
-    /// Any value.
-    There,
-    /// No value.
-    Missing,
-    /// A window of a table's backups that has this instant.
-    Covers(UtcSecond),
-    /// An instant that is not later than this one.
-    Until(UtcSecond),
-    /// This instant.
-    At(UtcSecond),
-    /// The changes of a change set that only imports tables.
-    Imports(ExpectedChanges),
 }
 
 /// A fact of the world: where it is read, the expected value, and what to do if there is another.
@@ -353,45 +326,5 @@ impl Step {
         };
         lines.extend(self.done.iter().map(|fact| format!("then {} is {}", fact.name, fact.want)));
         lines
-    }
-}
-
-impl Want {
-    fn is_met(&self, found: &Value) -> bool {
-        match self {
-            Self::Is(wanted) => includes(found, wanted),
-            Self::AtLeast(number) => found.as_u64().is_some_and(|it| it >= *number),
-            Self::Ends(end) => found.as_str().is_some_and(|it| it.ends_with(end)),
-            Self::Below(number) => found.is_null() || found.as_f64().is_some_and(|it| it < *number as f64),
-            Self::There => !found.is_null(),
-            Self::Missing => found.is_null(),
-            Self::Covers(instant) => {
-                let [from, to] =
-                    ["EarliestRestorableDateTime", "LatestRestorableDateTime"].map(|it| seconds(&found[it]));
-                let instant = instant.as_chrono().timestamp();
-                from.is_some_and(|from| from <= instant) && to.is_some_and(|to| instant <= to)
-            }
-            Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
-            Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
-            Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
-        }
-    }
-}
-
-impl fmt::Display for Want {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Is(wanted) if wanted.to_string().len() > LONGEST => f.write_str("as in the command"),
-            Self::Is(wanted) => wanted.fmt(f),
-            Self::AtLeast(number) => write!(f, "at least {number}"),
-            Self::Ends(end) => write!(f, "…{end}"),
-            Self::Below(number) => write!(f, "below {number}"),
-            Self::There => f.write_str("there"),
-            Self::Missing => f.write_str("missing"),
-            Self::Covers(instant) => write!(f, "a window with {instant}"),
-            Self::Until(instant) => write!(f, "not later than {instant}"),
-            Self::At(instant) => write!(f, "{instant}"),
-            Self::Imports(expected) => expected.fmt(f),
-        }
     }
 }

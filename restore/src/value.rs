@@ -1,9 +1,41 @@
-//! Values of answers: compared, and shortened for the operator.
+//! Values of answers: compared with the wanted ones, and shortened for the operator.
 
+use std::fmt;
+
+use payments_model::UtcSecond;
 use serde_json::Value;
 
+use crate::changes::ExpectedChanges;
+
 /// The longest value that is shown as a whole, in characters: more than two lines of a terminal.
-pub(crate) const LONGEST: usize = 200;
+const LONGEST: usize = 200;
+
+/// The expected value of a fact.
+#[derive(Debug, Clone)]
+pub(crate) enum Want {
+    /// This value. An object may have more fields, and a list more values.
+    Is(Value),
+    /// At least this number.
+    AtLeast(u64),
+    /// A text that has one of these.
+    Has(&'static [&'static str]),
+    /// A text that ends like this.
+    Ends(&'static str),
+    /// Less than this number, or missing.
+    Below(u64),
+    /// Any value.
+    There,
+    /// No value.
+    Missing,
+    /// A window of a table's backups that has this instant.
+    Covers(UtcSecond),
+    /// An instant that is not later than this one.
+    Until(UtcSecond),
+    /// This instant.
+    At(UtcSecond),
+    /// The changes of a change set that only imports tables.
+    Imports(ExpectedChanges),
+}
 
 /// A value, or its beginning.
 pub(crate) fn short(value: &Value) -> String {
@@ -30,7 +62,49 @@ pub(crate) fn includes(found: &Value, wanted: &Value) -> bool {
 }
 
 /// An instant of the AWS CLI: version 1 prints seconds, version 2 a text.
-pub(crate) fn seconds(value: &Value) -> Option<i64> {
+fn seconds(value: &Value) -> Option<i64> {
     let text = value.as_str().and_then(|text| chrono::DateTime::parse_from_rfc3339(text).ok());
     text.map(|at| at.timestamp()).or_else(|| value.as_number()?.to_string().split('.').next()?.parse().ok())
+}
+
+impl Want {
+    pub(crate) fn is_met(&self, found: &Value) -> bool {
+        match self {
+            Self::Is(wanted) => includes(found, wanted),
+            Self::AtLeast(number) => found.as_u64().is_some_and(|it| it >= *number),
+            Self::Has(parts) => found.as_str().is_some_and(|it| parts.iter().any(|part| it.contains(part))),
+            Self::Ends(end) => found.as_str().is_some_and(|it| it.ends_with(end)),
+            Self::Below(number) => found.is_null() || found.as_f64().is_some_and(|it| it < *number as f64),
+            Self::There => !found.is_null(),
+            Self::Missing => found.is_null(),
+            Self::Covers(instant) => {
+                let [from, to] =
+                    ["EarliestRestorableDateTime", "LatestRestorableDateTime"].map(|it| seconds(&found[it]));
+                let instant = instant.as_chrono().timestamp();
+                from.is_some_and(|from| from <= instant) && to.is_some_and(|to| instant <= to)
+            }
+            Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
+            Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
+            Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
+        }
+    }
+}
+
+impl fmt::Display for Want {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Is(wanted) if wanted.to_string().len() > LONGEST => f.write_str("as in the command"),
+            Self::Is(wanted) => wanted.fmt(f),
+            Self::AtLeast(number) => write!(f, "at least {number}"),
+            Self::Has(parts) => f.write_str(&parts.join(" or ")),
+            Self::Ends(end) => write!(f, "…{end}"),
+            Self::Below(number) => write!(f, "below {number}"),
+            Self::There => f.write_str("there"),
+            Self::Missing => f.write_str("missing"),
+            Self::Covers(instant) => write!(f, "a window with {instant}"),
+            Self::Until(instant) => write!(f, "not later than {instant}"),
+            Self::At(instant) => write!(f, "{instant}"),
+            Self::Imports(expected) => expected.fmt(f),
+        }
+    }
 }
