@@ -5,13 +5,14 @@ mod screen;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
 use clap::{Parser, Subcommand};
 use payments_boot::{Clock, version};
 use payments_restore::stages::{
-    Allowed, Lost, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints, files,
-    import, listed, lost, published, scheduled, start, stream, tables, template, told,
+    Allowed, Lost, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints,
+    ensure_closed, ensure_ended, ensure_usable, files, import, listed, lost, published, scheduled, start, stream,
+    tables, template, told,
 };
 use payments_restore::{Call, Note, Origin, Restored, Runner, StackNow, begin, begin_lost, begin_restored, finish};
 use payments_store::{LogStage, Store, TableNames};
@@ -155,6 +156,7 @@ async fn main() -> Result<()> {
         return shown(runner.go(&start(choices, &stack, &file, &runner.folder, now)?)?, apply);
     }
     let note = Note::read(&file)?;
+    let stack = StackNow::for_note(&note, &mut runner)?;
     let store = |tables| async { anyhow::Ok(Store::new(client(endpoint.as_deref()).await?, tables)) };
     let is_done = match command {
         Command::Rebuild(choices) => {
@@ -163,22 +165,20 @@ async fn main() -> Result<()> {
         }
         Command::Begin { old, uncounted } => {
             let tables = if old { TableNames { log: note.log.old.clone(), ..note.tables() } } else { note.tables() };
-            begun(&note, &store(tables).await?, (old, uncounted), &mut runner).await?
+            begun((&note, &stack), &store(tables).await?, (old, uncounted), &mut runner).await?
         }
         Command::Finish => {
-            finished(&note, &store(note.tables()).await?, &store(old_log(&note)).await?, &mut runner).await?
+            finished((&note, &stack), &store(note.tables()).await?, &store(old_log(&note)).await?, &mut runner).await?
         }
         Command::Cancel { count: true, .. } => return told(&note, &mut runner, now),
         Command::Cancel { mut payments, from, .. } if from.is_some() || !payments.is_empty() => {
             payments.extend(from.map_or(Ok(Vec::new()), |file| listed(&file))?);
             payments.sort();
             payments.dedup();
-            let stack = StackNow::read(&note.stack, &mut runner)?;
             println!("{} payments are given.", payments.len());
             runner.go(&cancels(&note, &stack, &payments)?)?
         }
         Command::Cancel { .. } => {
-            let stack = StackNow::read(&note.stack, &mut runner)?;
             let old = TableNames { payments: note.hot.old.clone(), ..note.tables() };
             let lost = lost(&store(old).await?, &store(note.tables()).await?, note.shards()?).await?;
             println!("{} payments are cancelled in the old table, and scheduled in the new one.", lost.len());
@@ -189,7 +189,9 @@ async fn main() -> Result<()> {
             runner.go(&steps)?
         }
         other => {
-            let stack = StackNow::read(&note.stack, &mut runner)?;
+            if matches!(other, Command::Changes | Command::Import) {
+                ensure_usable(&note, &stack, &store(note.tables()).await?, &mut runner).await?;
+            }
             let steps = match other {
                 Command::Close => clients(&note, &stack, Allowed::Reads)?,
                 Command::Open { all } => {
@@ -201,7 +203,7 @@ async fn main() -> Result<()> {
                 }
                 Command::Tables => {
                     if apply && !note.log.is_new() {
-                        ensure_ended(&store(note.tables()).await?).await?;
+                        ensure_closed(&store(note.tables()).await?).await?;
                     }
                     tables(&note, &stack, now, &mut runner)?
                 }
@@ -228,25 +230,15 @@ fn old_log(note: &Note) -> TableNames {
     TableNames { log: note.log.old.clone(), ..note.tables() }
 }
 
-/// The log's epoch must have ended before a table is restored.
-async fn ensure_ended(store: &Store) -> Result<()> {
-    let stage = store.log_head().await?.map(|head| head.stage());
-    ensure!(
-        stage != Some(LogStage::Open),
-        "the log takes changes, expected an epoch that has ended; run `cargo restore begin --apply`"
-    );
-    Ok(())
-}
-
 /// Ends the log's epoch.
 async fn begun(
-    note: &Note,
+    (note, stack): (&Note, &StackNow),
     store: &Store,
     (is_old, is_uncounted): (bool, bool),
     runner: &mut Runner<'_>,
 ) -> Result<bool> {
-    let (stack, now) = (StackNow::read(&note.stack, runner)?, Clock::system().now());
-    runner.go(&before_begin(note, &stack, !is_uncounted && !note.log.is_new(), now)?)?;
+    let now = Clock::system().now();
+    runner.go(&before_begin(note, stack, !is_uncounted && !note.log.is_new(), now)?)?;
     let log = &store.tables().log;
     if !runner.is_apply {
         let stage =
@@ -262,17 +254,23 @@ async fn begun(
     };
     println!("{done}");
     if note.log.origin == Origin::Kept {
-        runner.go(&published(&stack)?)?;
+        runner.go(&published(stack)?)?;
     }
     Ok(true)
 }
 
 /// Begins the next epoch.
-async fn finished(note: &Note, store: &Store, old: &Store, runner: &mut Runner<'_>) -> Result<bool> {
-    let (stack, now) = (StackNow::read(&note.stack, runner)?, Clock::system().now());
+async fn finished(
+    (note, stack): (&Note, &StackNow),
+    store: &Store,
+    old: &Store,
+    runner: &mut Runner<'_>,
+) -> Result<bool> {
+    let now = Clock::system().now();
+    ensure_ended(note, store.log_head().await?.as_ref())?;
     // A log that is gone cannot be read, and was not ended.
     let is_ended = matches!(old.log_head().await, Ok(Some(head)) if head.stage() != LogStage::Open);
-    let is_done = runner.go(&before_finish(note, &stack, is_ended, now)?)?;
+    let is_done = runner.go(&before_finish(note, stack, is_ended, now)?)?;
     if !runner.is_apply {
         println!(
             "Then the next epoch of {} begins, for the stream of {}.",

@@ -54,6 +54,8 @@ impl Table {
 pub struct Note {
     /// The stack.
     pub stack: String,
+    /// Its id, which tells it from a namesake in another account or region.
+    pub stack_id: String,
     /// 1 for the first restore of this stack, 2 for the second, and so on.
     pub number: u32,
     /// The instant of the file.

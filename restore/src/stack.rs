@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::call::Call;
-use crate::note::Kind;
+use crate::note::{Kind, Note};
 use crate::step::{Fact, Read, Runner, Want};
 
 /// The stack as it is now.
@@ -45,6 +45,22 @@ impl StackNow {
             outputs: pairs(&stack["Outputs"], "OutputKey", "OutputValue"),
             resources: pairs(&resources["StackResourceSummaries"], "LogicalResourceId", "PhysicalResourceId"),
         })
+    }
+
+    /// Reads the stack of a restore.
+    ///
+    /// # Errors
+    /// If it is another stack of this name, or the AWS CLI fails.
+    pub fn for_note(note: &Note, runner: &mut Runner<'_>) -> Result<Self> {
+        let stack = Self::read(&note.stack, runner)?;
+        ensure!(
+            stack.id == note.stack_id,
+            "{} is {}, expected {}; use the profile and the region of `cargo restore start`",
+            stack.name,
+            stack.id,
+            note.stack_id
+        );
+        Ok(stack)
     }
 
     pub(crate) fn parameter(&self, name: &str) -> Result<&str> {

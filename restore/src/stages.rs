@@ -11,7 +11,9 @@ mod template;
 
 pub use cancels::{Lost, LostError, cancels, listed, lost, scheduled, told};
 pub use clients::{Allowed, clients};
-pub use epoch::{before_begin, before_files, before_finish, published, stream};
+pub use epoch::{
+    before_begin, before_files, before_finish, ensure_closed, ensure_ended, ensure_usable, published, stream,
+};
 pub use files::{ensure_copied, files};
 pub use import::{changes, import};
 pub use start::{Start, start};

@@ -1,4 +1,4 @@
-//! Values of answers: compared, and shortened for the operator.
+//! Values of answers: compared with the wanted ones, and shortened for the operator.
 
 use payments_model::UtcSecond;
 use serde_json::Value;

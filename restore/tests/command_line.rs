@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_machine::{EngineChoice, Stack};
 use payments_store::schema::{PAYMENTS, Table, create_table};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const TO: &str = "2026-11-20T09:00:00Z";
@@ -49,7 +49,7 @@ fn folder(origin: &str, log: &str, stream: &str) -> Result<TempDir> {
     std::fs::write(path("table.json"), json!({"Table": {"LatestStreamArn": stream}}).to_string())?;
     let kept = |name: &str| json!({"old": name, "new": name, "origin": "kept"});
     let note = json!({
-        "stack": "s", "number": 1, "begun": TO, "shards": 1, "history": kept("payment-history"),
+        "stack": "s", "stack_id": "arn:aws:cloudformation:eu-west-2:1:stack/s/1", "number": 1, "begun": TO, "shards": 1, "history": kept("payment-history"),
         "hot": {"old": "payments", "new": "payments", "origin": origin, "to": TO},
         "log": {"old": "payments-log", "new": "payments-log", "origin": log, "to": if log == "kept" { None } else { Some(TO) }},
     });
@@ -153,6 +153,58 @@ async fn a_lost_log_gets_its_next_epoch() -> Result<()> {
     stack.stop().await
 }
 
+/// Restored tables that the stack does not use yet are imported only if the log is as their restore left it.
+#[tokio::test(flavor = "multi_thread")]
+async fn restored_tables_are_imported_after_their_epoch() -> Result<()> {
+    let stack = Stack::on(EngineChoice::Memory).start().await?;
+    let endpoint = &stack.environment.endpoint;
+    let stream = stack.stream().await?.arn().to_owned();
+    let lost = || restored("kept", "payments", &stream);
+    let hot = |stream: &str| restored("table", "payments", stream);
+    let log = lost()?;
+    let says = |folder: &TempDir, arguments: &[&str], want: &str| -> Result<()> {
+        let output = run(folder.path(), endpoint, arguments)?;
+        let text = String::from_utf8(output.stdout)? + &String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(want), "{arguments:?}: {text}");
+        Ok(())
+    };
+    let missing = "the log has no head, expected an epoch that has ended; run `cargo restore begin --apply`";
+    says(&log, &["import"], missing)?;
+    says(&log, &["changes", "--apply"], missing)?;
+    says(&log, &["begin", "--apply"], "The epoch has ended at")?;
+    // The next refusal is of the stack.
+    says(&log, &["changes"], "SourceBucket")?;
+    says(&log, &["import"], "no resource payments-log-old")?;
+    says(&hot(&stream)?, &["import"], "the log takes no changes, expected those of the restored hot table")?;
+    says(&log, &["finish", "--apply"], "The log takes the changes of")?;
+    says(&log, &["import", "--apply"], "the log takes changes, expected an epoch that has ended")?;
+    says(&log, &["changes"], "the log takes changes, expected an epoch that has ended")?;
+    says(&hot("other")?, &["import"], "expected those of the restored hot table; run `cargo restore finish --apply`")?;
+    says(&hot(&stream)?, &["import"], "no resource payments-old")?;
+    // The stream of a new table stays off while the log takes changes.
+    says(&restored("table", "payments-new", "other")?, &["finish", "--apply"], "the log still takes the changes of")?;
+    stack.stop().await
+}
+
+/// A folder of a restore whose tables the stack does not use yet: its log, or its hot table with this name.
+fn restored(hot: &str, name: &str, stream: &str) -> Result<TempDir> {
+    let log = if hot == "kept" { "empty" } else { "kept" };
+    let folder = folder(hot, log, stream)?;
+    let path = |name: &str| folder.path().join(name);
+    let mut note: Value = serde_json::from_slice(&std::fs::read(path("restore.json"))?)?;
+    let (hot_old, log_old) =
+        if hot == "kept" { ("payments", "payments-log-old") } else { ("payments-old", "payments-log") };
+    (note["hot"]["old"], note["hot"]["new"]) = (hot_old.into(), name.into());
+    note["log"]["old"] = log_old.into();
+    std::fs::write(path("restore.json"), note.to_string())?;
+    let mut stack: Value = serde_json::from_slice(&std::fs::read(path("stack.json"))?)?;
+    let outputs = [("PaymentsTableName", hot_old), ("HistoryTableName", "payment-history"), ("LogTableName", log_old)];
+    stack["Stacks"][0]["Outputs"] =
+        outputs.map(|(name, value)| json!({"OutputKey": name, "OutputValue": value})).to_vec().into();
+    std::fs::write(path("stack.json"), stack.to_string())?;
+    Ok(folder)
+}
+
 /// A restored table has no stream, and its rebuild notes what was chosen.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rebuild_notes_its_choices_and_its_end() -> Result<()> {
@@ -223,9 +275,8 @@ async fn a_rebuild_notes_its_choices_and_its_end() -> Result<()> {
 #[test]
 fn wrong_arguments_are_refused() -> Result<()> {
     for (arguments, want) in [
-        (&["rebuild", "--reports", "restore.json"][..], "restore.json is not a folder"),
         (
-            &["rebuild", "--except", "from=2026-11-20T10:00:00Z,to=2026-11-20T09:59:59Z"],
+            &["rebuild", "--except", "from=2026-11-20T10:00:00Z,to=2026-11-20T09:59:59Z"][..],
             "from is after to, so nothing would be left out",
         ),
         (&["start", "--stack", "s", "--to", TO, "--number", "0"], "0 is not in 1.."),
@@ -237,6 +288,10 @@ fn wrong_arguments_are_refused() -> Result<()> {
         assert!(!output.status.success() && text.contains(want), "{arguments:?}: {text}");
         assert!(!folder.path().join("calls.txt").exists(), "{arguments:?}");
     }
+    // The stack of the note is asked for before the folder is read.
+    let output =
+        run(folder("used", "kept", "arn")?.path(), "http://127.0.0.1:1", &["rebuild", "--reports", "restore.json"])?;
+    assert!(String::from_utf8_lossy(&output.stderr).contains("restore.json is not a folder"));
     Ok(())
 }
 

@@ -1,12 +1,13 @@
 //! The log's epoch: what must be true before it ends, and before the next one begins.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use chrono::TimeDelta;
 use payments_model::UtcSecond;
+use payments_store::{LogHead, LogStage, Store};
 use serde_json::json;
 
 use crate::call::Call;
-use crate::note::{Kind, Note, Origin};
+use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::{StackNow, describe};
 use crate::stages::clients::{closed, closed_until};
 use crate::stages::tables::{expiry, streamed};
@@ -84,7 +85,7 @@ pub fn before_files(note: &Note, stack: &StackNow, now: UtcSecond) -> Vec<Step> 
 }
 
 /// A step that does nothing, and is refused until these facts are true.
-fn needed(what: &str, facts: Vec<Fact>) -> Step {
+pub(super) fn needed(what: &str, facts: Vec<Fact>) -> Step {
     Step { needs: facts.clone(), ..wait(what, facts) }
 }
 
@@ -130,6 +131,60 @@ pub fn before_finish(note: &Note, stack: &StackNow, is_ended: bool, now: UtcSeco
         steps.push(needed("Only the new stream is counted", vec![other]));
     }
     Ok(steps)
+}
+
+/// The log's epoch must have ended before a table is restored.
+///
+/// # Errors
+/// If it has not, or the log cannot be read.
+pub async fn ensure_closed(store: &Store) -> Result<()> {
+    let stage = store.log_head().await?.map(|head| head.stage());
+    ensure!(
+        stage != Some(LogStage::Open),
+        "the log takes changes, expected an epoch that has ended; run `cargo restore begin --apply`"
+    );
+    Ok(())
+}
+
+/// The stack may use the restored tables: the log is as their restore left it. A restored log takes the changes of the old stream
+/// until its epoch has ended, and would give its next numbers again.
+///
+/// # Errors
+/// If it is not, or cannot be read.
+pub async fn ensure_usable(note: &Note, stack: &StackNow, store: &Store, runner: &mut Runner<'_>) -> Result<()> {
+    let is_used = |kind, table: &Table| !table.is_new() || stack.table(kind).is_ok_and(|used| used == table.new);
+    if note.each().into_iter().all(|(kind, table)| is_used(kind, table)) {
+        return Ok(());
+    }
+    let head = store.log_head().await.context("the log cannot be read; run `cargo restore tables --apply` first")?;
+    let (stage, found) = match head.as_ref().map(LogHead::stage) {
+        None => (None, "has no head"),
+        Some(LogStage::Open) => (Some(LogStage::Open), "takes changes"),
+        Some(stage) => (Some(stage), "takes no changes"),
+    };
+    if note.hot.is_new() {
+        let stream = stream(note, runner)?;
+        // A log that never began is begun by the new stream's changes.
+        let is_next = head.map_or(!note.log.is_new(), |head| head.source == stream);
+        let wanted = "those of the restored hot table; run `cargo restore finish --apply`";
+        ensure!(is_next, "the log {found}, expected {wanted}");
+    } else {
+        let wanted = "an epoch that has ended; run `cargo restore begin --apply`";
+        ensure!(stage == Some(LogStage::Ended), "the log {found}, expected {wanted}");
+    }
+    Ok(())
+}
+
+/// The new hot table's stream stays off while the log takes the changes of the old one.
+///
+/// # Errors
+/// If the log takes them.
+pub fn ensure_ended(note: &Note, head: Option<&LogHead>) -> Result<()> {
+    let of_table = format!(":table/{}/stream/", note.hot.new);
+    if let Some(head) = head.filter(|head| head.stage() == LogStage::Open && !head.source.contains(&of_table)) {
+        bail!("the log still takes the changes of {}; run `cargo restore begin --apply` first", head.source);
+    }
+    Ok(())
 }
 
 /// Reads the stream that the hot table has now.

@@ -10,8 +10,10 @@ use crate::call::Call;
 use crate::changes::ExpectedChanges;
 use crate::note::Note;
 use crate::stack::{StackNow, describe};
+use crate::stages::clients::closed;
+use crate::stages::epoch::needed;
 use crate::stages::template::{line_of, successor};
-use crate::stages::{HOURS, fact, step};
+use crate::stages::{HOURS, fact, step, wait};
 use crate::step::{Act, Fact, Runner, Step, Want};
 
 /// The stack of sam, which has the bucket of deployments.
@@ -28,6 +30,15 @@ fn describe_set(note: &Note) -> Call {
 
 fn of_set(note: &Note, part: &str, want: Want, remedy: &str) -> Fact {
     fact(format!("{part} of the change set {}", name(note)), describe_set(note), &format!("/{part}"), want, remedy)
+}
+
+/// The commit whose template the change set has.
+fn commit(runner: &mut Runner<'_>) -> Result<String> {
+    let commit = runner.read(&Call::program("git", "rev-parse HEAD", &[]))?;
+    Ok(format!(
+        "commit {}",
+        commit.as_str().context("git has no commit; run this in the folder of the deployed commit")?
+    ))
 }
 
 fn delete(note: &Note) -> String {
@@ -48,6 +59,7 @@ pub fn changes(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result
     let bucket = runner.read(&describe(SAM).with("--query").with(query))?;
     let bucket = bucket.as_str().with_context(|| format!("{SAM} has no bucket; was the stack deployed by sam?"))?;
     let stage = stack.parameter("Stage")?;
+    let commit = commit(runner)?;
     let key = format!("{}/restored-{}.yaml", note.stack, note.number);
     let parameters: Vec<Value> = stack
         .parameters()
@@ -72,7 +84,7 @@ pub fn changes(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result
             &[stage, bucket],
         ),
         Call::aws_with("s3 cp packaged.yaml s3://{}/{}", &[bucket, &key]),
-        create.with(Value::from(parameters).to_string()),
+        create.with(Value::from(parameters).to_string()).with("--description").with(&commit),
     ];
     let git = Call::program("git", "status --porcelain --untracked-files=no -- template.yaml", &[]);
     let remedy = "commit the template; from now on deploy only this commit and its successors";
@@ -81,12 +93,17 @@ pub fn changes(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result
         let remedy = "run `cargo restore template --apply`, and commit the template";
         Fact { remedy: remedy.to_owned(), ..line_of(table, Path::new("template.yaml")) }
     }));
+    let remedy = format!("wait while it is made; if it failed or is of another commit, {}", delete(note));
+    needs.push(of_set(note, "Status", Want::Missing, &remedy));
     let remedy = format!("look why, then {}", delete(note));
-    let done = of_set(note, "Status", Want::Is(json!("CREATE_COMPLETE")), &remedy);
+    let done = vec![
+        of_set(note, "Status", Want::Is(json!("CREATE_COMPLETE")), &remedy),
+        of_set(note, "Description", Want::Is(commit.into()), &remedy),
+    ];
     let what = "Build the committed template, and make a change set of it, which changes nothing yet".to_owned();
     let failed = of_set(note, "Status", Want::Is(json!("FAILED")), &format!("the change set failed: {remedy}"));
     let act = Act::Run(calls);
-    Ok(vec![Step { needs, act, failed: Some(failed), ..step(what, describe_set(note), vec![done]) }])
+    Ok(vec![Step { needs, act, failed: Some(failed), ..step(what, describe_set(note), done) }])
 }
 
 /// The step that executes the change set, if it imports the restored tables and nothing else.
@@ -112,22 +129,45 @@ pub fn import(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<
     let remedy = format!("{remedy}{}", delete(note));
     let mut needs = vec![
         of_set(note, "Status", Want::Is(json!("CREATE_COMPLETE")), "make it first: `cargo restore changes --apply`"),
+        of_set(
+            note,
+            "Description",
+            Want::Is(commit(runner)?.into()),
+            &format!("it is of another commit: {}", delete(note)),
+        ),
+        of_set(
+            note,
+            "ExecutionStatus",
+            Want::Is(json!("AVAILABLE")),
+            &format!("look at the stack's events, then {}", delete(note)),
+        ),
         of_set(note, "Changes", Want::Imports(expected), &remedy),
         of_set(note, "NextToken", Want::Missing, "the list of changes is not whole: look at it in the console"),
     ];
     if note.hot.is_new() {
         needs.extend(stack.paused()?);
+        needs.push(closed(stack)?);
     }
-    if runner.is_apply || runner.read(&describe_set(note))?.is_object() {
-        listed(&runner.read(&describe_set(note))?["Changes"]).iter().for_each(|line| (runner.say)(line));
-    }
+    let made = runner.read(&describe_set(note))?;
+    listed(&made["Changes"]).iter().for_each(|line| (runner.say)(line));
+    // A run that was cut off has executed it: the stack takes a while.
+    let is_begun = made["ExecutionStatus"] == "EXECUTE_IN_PROGRESS"
+        || new.iter().all(|(kind, table)| stack.table(*kind).is_ok_and(|it| it == table.new));
+    // An update could open it again.
+    let stays_closed =
+        if note.hot.is_new() { vec![needed("The API is still closed", vec![closed(stack)?])] } else { Vec::new() };
     let (stack, set) = (&note.stack, name(note));
     let words = "cloudformation execute-change-set --stack-name {} --change-set-name {}";
     let call = Call::aws_with(words, &[stack, &set]);
-    let rolled_back =
-        of_stack(Want::Is(json!("UPDATE_ROLLBACK_COMPLETE")), "the stack rolled back: look at its events");
-    let what = "Give the restored tables to the stack";
-    Ok(vec![Step { needs, failed: Some(rolled_back), within: HOURS, ..step(what, call, done) }])
+    let status = describe(&note.stack).with("--query").with("Stacks[0].StackStatus");
+    let want = Want::Has(&["ROLLBACK", "FAILED"]);
+    let failed = Some(fact("StackStatus", status, "", want, "the stack failed: look at its events"));
+    let given = if is_begun {
+        wait("Wait until the stack has the restored tables", done)
+    } else {
+        Step { needs, ..step("Give the restored tables to the stack", call, done) }
+    };
+    Ok([vec![Step { failed, within: HOURS, ..given }], stays_closed].concat())
 }
 
 /// The changes, for a person to look at.

@@ -67,6 +67,7 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
     let history = if choices.history { Origin::Table } else { Origin::Kept };
     let mut note = Note {
         stack: choices.stack.clone(),
+        stack_id: stack.id.clone(),
         number: choices.number,
         begun: Some(now),
         shards: shards.get(),

@@ -16,6 +16,8 @@ pub(crate) enum Want {
     Is(Value),
     /// At least this number.
     AtLeast(u64),
+    /// A text that has one of these.
+    Has(&'static [&'static str]),
     /// A text that ends like this.
     Ends(&'static str),
     /// Less than this number, or missing.
@@ -43,6 +45,7 @@ impl Want {
         match self {
             Self::Is(wanted) => includes(found, wanted),
             Self::AtLeast(number) => found.as_u64().is_some_and(|it| it >= *number),
+            Self::Has(parts) => found.as_str().is_some_and(|it| parts.iter().any(|part| it.contains(part))),
             Self::Ends(end) => found.as_str().is_some_and(|it| it.ends_with(end)),
             Self::Below(number) => found.is_null() || found.as_f64().is_some_and(|it| it < *number as f64),
             Self::There => !found.is_null(),
@@ -68,6 +71,7 @@ impl fmt::Display for Want {
             Self::Is(wanted) if wanted.to_string().len() > LONGEST => f.write_str("as in the command"),
             Self::Is(wanted) => wanted.fmt(f),
             Self::AtLeast(number) => write!(f, "at least {number}"),
+            Self::Has(parts) => f.write_str(&parts.join(" or ")),
             Self::Ends(end) => write!(f, "…{end}"),
             Self::Below(number) => write!(f, "below {number}"),
             Self::There => f.write_str("there"),

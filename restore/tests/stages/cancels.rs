@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use payments_restore::stages::{Lost, cancels, listed};
 
+use crate::prepared::{hot, noted};
 use crate::world::World;
-use crate::{hot, noted};
 
 /// The id of a payment.
 fn id(number: usize) -> String {

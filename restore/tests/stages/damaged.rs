@@ -1,9 +1,15 @@
 //! Files and outputs that are damaged, partial, of something else, or of somebody else's choice.
 
+use std::path::Path;
+
 use anyhow::Result;
+use payments_restore::stages::files;
+use payments_restore::{Runner, Step};
 use serde_json::json;
 
 use super::*;
+use crate::prepared::*;
+use crate::refusals::BACKUPS;
 
 /// The list of the published reports.
 const REPORTS: &str = "aws s3api list-objects-v2 --bucket bucket --prefix reports/";

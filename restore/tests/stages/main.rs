@@ -2,124 +2,17 @@
 
 mod cancels;
 mod damaged;
+mod prepared;
+mod refusals;
 mod world;
 
-use std::path::Path;
+use anyhow::Result;
+use payments_restore::stages::{Allowed, Start, changes, clients, import};
+use payments_restore::{Chosen, Note, Origin, StackNow};
 
-use anyhow::{Context as _, Result};
-use payments_model::UtcSecond;
-use payments_restore::stages::{
-    Allowed, Start, before_begin, before_files, before_finish, changes, clients, endpoints, files, import, published,
-    start, template,
-};
-use payments_restore::{Chosen, Note, Origin, Runner, StackNow, Step};
-
+use crate::prepared::{NOW, STAGES, all, at, hot, log, noted, ready, tables};
+use crate::refusals::{HOT_OUTPUT, SET, STACK, STATUS};
 use crate::world::World;
-
-const T: &str = "2026-11-20T09:00:00Z";
-const NOW: &str = "2026-11-20T10:00:00Z";
-
-fn at(text: &str) -> Option<UtcSecond> {
-    text.parse().ok()
-}
-
-/// The hot table is restored to T.
-fn hot() -> Start {
-    let stack = "payments-prod".to_owned();
-    Start { stack, to: at(T), history: false, log: None, log_to: None, used: false, number: 1 }
-}
-
-/// All tables are restored.
-fn all() -> Start {
-    Start { history: true, ..log(Origin::Table, at(T)) }
-}
-
-/// The log is restored, or begins empty.
-fn log(origin: Origin, to: Option<UtcSecond>) -> Start {
-    Start { to, log: Some(origin), log_to: at("2026-11-20T09:30:00Z"), ..hot() }
-}
-
-/// Runs the start, and reads its file.
-fn noted(world: &mut World, choices: &Start) -> Result<Note> {
-    let apply = |runner: &mut Runner<'_>| {
-        let stack = StackNow::read(&choices.stack, runner)?;
-        start(choices, &stack, Path::new("restore.json"), &runner.folder, NOW.parse()?)
-    };
-    world.go(true, apply)?;
-    world.said.clear();
-    Note::read(&world.folder.path().join("restore.json"))
-}
-
-fn tables(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
-    payments_restore::stages::tables(note, stack, NOW.parse()?, runner)
-}
-
-/// The steps of a stage.
-type Steps = fn(&Note, &StackNow, &mut Runner<'_>) -> Result<Vec<Step>>;
-
-/// A stage: its name, whether all tables are restored, and its steps.
-type Stage = (&'static str, bool, Steps);
-
-/// The stages in the order of docs/restore.md. The log's epoch, and what is brought back, are tested over an engine.
-const STAGES: [Stage; 11] = [
-    ("close", false, |note, stack, _| clients(note, stack, Allowed::Reads)),
-    ("begin", false, |note, stack, _| Ok([before_begin(note, stack, true, NOW.parse()?)?, published(stack)?].concat())),
-    ("tables", false, tables),
-    ("tables-all", true, tables),
-    ("endpoints", true, |note, _, runner| endpoints(note, runner)),
-    ("files", true, |note, stack, runner| {
-        let folders = (Path::new("reports"), Some(Path::new("journal")));
-        Ok([before_files(note, stack, NOW.parse()?), files(note, stack, folders, runner)?].concat())
-    }),
-    ("finish", false, |note, stack, _| before_finish(note, stack, false, NOW.parse()?)),
-    ("template", false, |note, stack, runner| template(note, stack, &runner.folder)),
-    ("changes", false, changes),
-    ("import", false, import),
-    ("open", false, |note, stack, _| clients(note, stack, Allowed::All)),
-];
-
-/// The webhook endpoints of the restored long-term table, and this month's audit trail of the old one.
-const ENDPOINTS: &str = concat!(
-    "aws dynamodb query --table-name payments-prod-restored-history-1 --key-condition-expression ",
-    "'pk = :webhooks AND sk >= :first' --expression-attribute-values ",
-    r#"'{":first":{"S":"-"},":webhooks":{"S":"WEBHOOK#ENDPOINTS"}}' => "#,
-    r#"{"Items":[{"sk":{"S":"books"}},{"sk":{"S":"app"}}]}"#
-);
-const AUDIT: &str = concat!(
-    "aws dynamodb query --table-name history --key-condition-expression 'pk = :month' --expression-attribute-values ",
-    r#"'{":month":{"S":"AUDIT#2026-11"}}' => {"Items":[]}"#
-);
-
-fn stage(name: &str) -> Result<(bool, Steps)> {
-    STAGES.iter().find(|(stage, ..)| *stage == name).context("no stage").map(|(.., all, steps)| (*all, *steps))
-}
-
-/// Stages before this one have run, and somebody has committed the template.
-fn ready(world: &mut World, name: &str) -> Result<Note> {
-    let (is_all, _) = stage(name)?;
-    world.set(ENDPOINTS)?;
-    world.set(AUDIT)?;
-    let template = "\
-Resources:
-  PaymentsTable:
-    Type: AWS::DynamoDB::Table
-    DeletionPolicy: !If [IsProd, Retain, Delete]
-    UpdateReplacePolicy: !If [IsProd, Retain, Delete]
-    Properties:
-      BillingMode: PAY_PER_REQUEST
-";
-    std::fs::write(world.folder.path().join("template.yaml"), template)?;
-    let note = Note { rebuilt: at(NOW), ..noted(world, &if is_all { all() } else { hot() })? };
-    if is_all {
-        world.stage(true, &note, stage("close")?.1)?;
-    }
-    for (.., steps) in STAGES.iter().take_while(|(other, ..)| *other != name).filter(|(_, all, _)| *all == is_all) {
-        world.stage(true, &note, steps)?;
-    }
-    world.acts.clear();
-    world.said.clear();
-    Ok(note)
-}
 
 #[test]
 fn each_stage_shows_its_steps_and_changes_nothing() -> Result<()> {
@@ -164,149 +57,6 @@ fn a_stage_that_is_cut_off_does_what_is_left_and_nothing_twice() -> Result<()> {
     Ok(())
 }
 
-/// A read that finds another world than a stage needs: the stage, the read and its answer.
-const OTHERWISE: [(&str, &str, &str); 28] = [
-    (
-        "close",
-        concat!(
-            "aws cloudformation describe-stacks --stack-name payments-prod --query ",
-            r"'Stacks[0].Parameters[?ParameterKey=='\''Paused'\''].ParameterValue | [0]'"
-        ),
-        r#""none""#,
-    ),
-    (
-        "close",
-        MAPPINGS,
-        r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Disabled"},{"UUID":"mapping-2","State":"Enabled"}]}"#,
-    ),
-    (
-        "close",
-        "aws scheduler list-schedules",
-        r#"{"Schedules":[{"Name":"DailyDueSweeperFunctionSweep","State":"ENABLED"}]}"#,
-    ),
-    ("begin", LIMITS, OPEN),
-    ("begin", AGE, "90000.5"),
-    ("begin", MAPPINGS, UNCOUNTED),
-    (
-        "begin",
-        MAPPINGS,
-        r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Disabled"},{"UUID":"mapping-2","State":"Disabled"}]}"#,
-    ),
-    ("begin", LIMITS, r#"{"LastUpdatedDate":"2026-11-20T09:57:01+00:00"}"#),
-    ("begin", STATUS, r#""UPDATE_COMPLETE_CLEANUP_IN_PROGRESS""#),
-    ("begin", EVENT, r#""2026-11-20T09:45:01.001Z""#),
-    ("files", EVENT, r#""2026-11-20T09:45:01.001Z""#),
-    (
-        "tables",
-        RESTORED,
-        r#"{"Table":{"TableName":"payments-prod-restored-hot-1","RestoreSummary":{"SourceTableArn":"arn:aws:dynamodb:eu-west-2:111122223333:table/other"}}}"#,
-    ),
-    (
-        "tables",
-        RESTORED,
-        r#"{"Table":{"TableName":"payments-prod-restored-hot-1","RestoreSummary":{"SourceTableArn":"arn:aws:dynamodb:eu-west-2:111122223333:table/hot","RestoreDateTime":"2026-11-20T08:59:59+00:00"}}}"#,
-    ),
-    ("tables", LIMITS, OPEN),
-    ("tables-all", LIMITS, OPEN),
-    (
-        "tables",
-        "aws scheduler list-schedules",
-        r#"{"Schedules":[{"Name":"DailyDueSweeperFunctionSweep","State":"DISABLED"},{"Name":"DailyDueSweeperFunctionRedrive","State":"ENABLED"}]}"#,
-    ),
-    (
-        "tables",
-        BACKUPS,
-        r#"{"ContinuousBackupsDescription":{"PointInTimeRecoveryDescription":
-        {"EarliestRestorableDateTime":"2026-11-20T09:00:01+00:00"}}}"#,
-    ),
-    (
-        "tables",
-        BACKUPS,
-        r#"{"ContinuousBackupsDescription":{"PointInTimeRecoveryDescription":
-        {"LatestRestorableDateTime":1795165199.9}}}"#,
-    ),
-    ("changes", "git status --porcelain --untracked-files=no -- template.yaml", r#"" M template.yaml""#),
-    ("import", SET, r#"{"Status":"CREATE_PENDING"}"#),
-    ("import", SET, r#"{"Changes":[]}"#),
-    (
-        "import",
-        SET,
-        r#"{"Changes":[
-        {"ResourceChange":{"Action":"Import","LogicalResourceId":"PaymentsTable2"}},
-        {"ResourceChange":{"Action":"Remove","LogicalResourceId":"PaymentsTable","PolicyAction":"Delete"}}]}"#,
-    ),
-    (
-        "import",
-        SET,
-        r#"{"Changes":[
-        {"ResourceChange":{"Action":"Import","LogicalResourceId":"PaymentsTable2"}},
-        {"ResourceChange":{"Action":"Remove","LogicalResourceId":"PaymentsTable","PolicyAction":"Retain"}},
-        {"ResourceChange":{"Action":"Modify","LogicalResourceId":"PublishFunctionSegmentAppended","Replacement":"True"}},
-        {"ResourceChange":{"Action":"Modify","LogicalResourceId":"ReportsBucket","ResourceType":"AWS::S3::Bucket","Replacement":"Conditional"}},
-        {"ResourceChange":{"Action":"Add","LogicalResourceId":"LogTable2","ResourceType":"AWS::DynamoDB::Table"}}]}"#,
-    ),
-    ("import", MAPPINGS, r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Enabled"}]}"#),
-    ("open", HOT_OUTPUT, r#""hot""#),
-    ("finish before the rebuild", AGE, "null"),
-    ("finish of the log", AGE, "null"),
-    ("finish of a used table", MAPPED, r#""arn:aws:dynamodb:eu-west-2:1:table/older/stream/1""#),
-];
-
-const AGE: &str = concat!(
-    "aws cloudwatch get-metric-statistics --namespace AWS/Lambda --metric-name IteratorAge --dimensions ",
-    "Name=FunctionName,Value=stream-aggregator --start-time 2026-11-20T09:50:00Z --end-time 2026-11-20T10:00:00Z ",
-    "--period 60 --statistics Maximum --query 'sort_by(Datapoints, &Timestamp)[-1].Maximum'"
-);
-/// The aggregator's mapping is disabled.
-const UNCOUNTED: &str = r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Disabled"},{"UUID":"mapping-2","State":"Disabled"},{"UUID":"mapping-3","State":"Disabled"}]}"#;
-const STATUS: &str = "aws cloudformation describe-stacks --stack-name payments-prod --query 'Stacks[0].StackStatus'";
-const EVENT: &str = concat!(
-    "aws cloudformation describe-stack-events --stack-name payments-prod --max-items 1 --query ",
-    "'StackEvents[0].Timestamp'"
-);
-const RESTORED: &str = "aws dynamodb describe-table --table-name payments-prod-restored-hot-1";
-const BACKUPS: &str = "aws dynamodb describe-continuous-backups --table-name hot";
-const HOT_OUTPUT: &str = concat!(
-    "aws cloudformation describe-stacks --stack-name payments-prod --query ",
-    r"'Stacks[0].Outputs[?OutputKey=='\''PaymentsTableName'\''].OutputValue | [0]'"
-);
-const LIMITS: &str = "aws apigatewayv2 get-stage --api-id api --stage-name '$default'";
-const MAPPINGS: &str = "aws lambda list-event-source-mappings";
-const MAPPED: &str = concat!(
-    "aws lambda list-event-source-mappings --function-name stream-aggregator --query ",
-    r"'EventSourceMappings[?!contains(EventSourceArn, '\'':table/hot/'\'')].EventSourceArn | [0]'"
-);
-const OPEN: &str = r#"{"RouteSettings":{"POST /payment-batches":{"ThrottlingRateLimit":10}}}"#;
-const SET: &str = "aws cloudformation describe-change-set --stack-name payments-prod --change-set-name restored-1";
-
-#[test]
-fn a_stage_is_refused_if_the_world_is_not_as_its_plan() -> Result<()> {
-    let (mut refusals, mut accepted) = (Vec::new(), Vec::new());
-    for (name, read, answer) in OTHERWISE {
-        let run = |is_apply| {
-            let mut world = World::new()?;
-            let (note, steps) = match name {
-                "finish before the rebuild" => (noted(&mut world, &hot())?, stage("finish")?.1),
-                "finish of the log" => (noted(&mut world, &log(Origin::Table, None))?, stage("finish")?.1),
-                "finish of a used table" => (noted(&mut world, &Start { used: true, ..hot() })?, stage("finish")?.1),
-                _ => (ready(&mut world, name)?, stage(name)?.1),
-            };
-            world.set(&format!("{read} => {answer}"))?;
-            let refused = world.stage(is_apply, &note, steps).map_err(|error| format!("{error:#}"));
-            anyhow::Ok((refused, world.acts))
-        };
-        let (Err(refusal), acts) = run(false)? else {
-            accepted.push((name, read, answer));
-            continue;
-        };
-        assert_eq!((run(true)?, acts), ((Err(refusal.clone()), Vec::new()), Vec::new()), "{name}");
-        refusals.push(format!("{name}: {refusal}"));
-    }
-    assert!(accepted.is_empty(), "{accepted:#?}");
-    insta::assert_snapshot!("refusals", refusals.join("\n\n"));
-    Ok(())
-}
-
 /// A start is refused for tables that cannot be restored, and for a file that is not its own.
 #[test]
 fn a_restore_begins_with_free_names_and_its_own_file() -> Result<()> {
@@ -348,6 +98,36 @@ fn a_step_that_is_not_done_says_so() -> Result<()> {
     world.failing = vec![String::from("aws dynamodb describe-table --table-name payments-prod-restored-hot-1 => null")];
     let failed = world.stage(true, &note, tables).expect_err("a table that does not appear");
     insta::assert_snapshot!(format!("{failed:#}"), @"step 1, Restore hot as payments-prod-restored-hot-1: it is not done: TableName of payments-prod-restored-hot-1 is missing, expected there; look at the table, then run this again");
+    Ok(())
+}
+
+/// The connection is lost after the change set was executed: the next run waits. A stack that rolls back fails at once.
+#[test]
+fn an_import_that_is_cut_off_is_waited_for() -> Result<()> {
+    let mut world = World::new()?;
+    let note = ready(&mut world, "import")?;
+    world.set(&format!(r#"{SET} => {{"ExecutionStatus":"EXECUTE_IN_PROGRESS"}}"#))?;
+    let failed = world.stage(true, &note, import).expect_err("an update that does not end");
+    assert!(world.acts.is_empty(), "{:?}", world.acts);
+    insta::assert_snapshot!(format!("{failed:#}"), @r#"step 1, Wait until the stack has the restored tables: it is not done: the stack's output PaymentsTableName is "hot", expected "payments-prod-restored-hot-1"; import the restored tables first: `cargo restore import`"#);
+    for status in ["UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_FAILED", "UPDATE_FAILED"] {
+        let mut world = World::new()?;
+        let note = ready(&mut world, "import")?;
+        world.failing = vec![format!(r#"{STATUS} => "{status}""#), format!(r#"{HOT_OUTPUT} => "hot""#)];
+        let failed = world.stage(true, &note, import).expect_err(status);
+        assert!(format!("{failed:#}").contains("the stack failed: look at its events"), "{failed:#}");
+    }
+    Ok(())
+}
+
+/// Another profile or region has another stack of the same name.
+#[test]
+fn a_namesake_of_the_stack_is_left_alone() -> Result<()> {
+    let mut world = World::new()?;
+    let note = ready(&mut world, "close")?;
+    world.set(&format!("{STACK} => {}", world.answers[STACK].to_string().replace("111122223333", "444455556666")))?;
+    let refused = world.go(true, |runner| clients(&note, &StackNow::for_note(&note, runner)?, Allowed::Reads));
+    insta::assert_snapshot!(format!("{:#}", refused.expect_err("another stack")), @"payments-prod is arn:aws:cloudformation:eu-west-2:444455556666:stack/payments-prod/1, expected arn:aws:cloudformation:eu-west-2:111122223333:stack/payments-prod/1; use the profile and the region of `cargo restore start`");
     Ok(())
 }
 

@@ -156,7 +156,7 @@ impl World {
         stage: impl FnOnce(&Note, &StackNow, &mut Runner<'_>) -> Result<Vec<Step>>,
     ) -> Result<bool> {
         self.go(is_apply, |runner| {
-            let stack = StackNow::read(&note.stack, runner)?;
+            let stack = StackNow::for_note(note, runner)?;
             stage(note, &stack, runner)
         })
     }
