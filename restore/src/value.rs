@@ -31,6 +31,8 @@ pub(crate) enum Want {
     Covers(UtcSecond),
     /// An instant that is not later than this one.
     Until(UtcSecond),
+    /// An instant that is not earlier than this one.
+    Since(UtcSecond),
     /// This instant.
     At(UtcSecond),
     /// The changes of a change set that only imports tables.
@@ -84,6 +86,7 @@ impl Want {
                 from.is_some_and(|from| from <= instant) && to.is_some_and(|to| instant <= to)
             }
             Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
+            Self::Since(instant) => seconds(found).is_some_and(|it| it >= instant.as_chrono().timestamp()),
             Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
             Self::Imports(expected) => !found.is_null() && expected.unexpected(found).is_empty(),
         }
@@ -103,6 +106,7 @@ impl fmt::Display for Want {
             Self::Missing => f.write_str("missing"),
             Self::Covers(instant) => write!(f, "a window with {instant}"),
             Self::Until(instant) => write!(f, "not later than {instant}"),
+            Self::Since(instant) => write!(f, "not earlier than {instant}"),
             Self::At(instant) => write!(f, "{instant}"),
             Self::Imports(expected) => expected.fmt(f),
         }
