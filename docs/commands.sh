@@ -2,10 +2,12 @@
 #   . docs/commands.sh payments-prod   # or payments-dev
 #   . docs/commands.sh local           # to train against `cargo local`, in a shell of its own
 # shellcheck shell=bash
-if [ $# -eq 0 ]; then
-  echo "Usage: . docs/commands.sh payments-prod   # or payments-dev, or local" >&2
-  return 2
-fi
+case "${1:-}" in
+  '' | *[!A-Za-z0-9-]*)
+    echo "Usage: . docs/commands.sh payments-prod   # or payments-dev, or local" >&2
+    # shellcheck disable=SC2317 # Somebody may run this file instead of reading it.
+    return 2 2>/dev/null || exit 2 ;;
+esac
 STACK="$1"
 
 # The stack: its outputs, parameters and resources.
@@ -36,14 +38,16 @@ access_log() {   # the requests that failed with 5xx, or with `all` every reques
   aws logs tail "/aws/vendedlogs/$STACK/api" --since "${1:-1h}" --filter-pattern "{ \$.status = \"$status*\" }"
 }
 mapping() {   # a mapping: prints its state and its last change. With --enabled or --no-enabled, switches it
-  if [ $# -eq 1 ]; then
+  [ -n "${1:-}" ] || { echo "which mapping?" >&2; return 1; }
+  if [ $# -lt 2 ]; then
     aws lambda get-event-source-mapping --uuid "$(resource "$1")" --query '[State, LastModified]' --output text
   else
     aws lambda update-event-source-mapping --uuid "$(resource "$1")" "$2" --query State --output text
   fi
 }
 schedule() {   # a schedule: prints its state and its last change. With ENABLED or DISABLED, switches it
-  if [ $# -eq 1 ]; then
+  [ -n "${1:-}" ] || { echo "which schedule?" >&2; return 1; }
+  if [ $# -lt 2 ]; then
     aws scheduler get-schedule --name "$(resource "$1")" --query '[State, LastModificationDate]' --output text
   else
     aws scheduler update-schedule --cli-input-json "$(aws scheduler get-schedule --name "$(resource "$1")" --output json \

@@ -28,8 +28,7 @@ const LONGEST_END: TimeDelta = TimeDelta::days(25);
 pub(crate) async fn wait(bank: &Bank) -> bool {
     bank.faults.end();
     bank.switches.release();
-    // Each head is in this index, so one entry proves that some are left. An empty index proves
-    // nothing.
+    // Each head is in this index, so one entry proves that some are left. An empty index proves nothing.
     let one = json!({ "TableName": "payments", "IndexName": "due", "Select": "COUNT", "Limit": 1 });
     let all = json!({ "TableName": "payments", "FilterExpression": "begins_with(pk, :heads)", "Select": "COUNT",
         "ExpressionAttributeValues": { ":heads": { "S": "ACCT#" } } });

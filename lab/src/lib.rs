@@ -1,12 +1,10 @@
 //! The simulated month: one seed, one bank, and days on which everything can go wrong.
 //!
-//! The functions' own handlers run over the embedded engine, on one thread and on paused time, so a
-//! seed always plays the same month. Clients, the stream, the queues, the schedules and the
-//! transaction service are modelled here, each as unreliable as it may be. A checker that shares no
-//! code with the functions reads every change.
+//! The functions' own handlers run over the embedded engine, on one thread and on paused time, so a seed always plays
+//! the same month. Clients, the stream, the queues, the schedules and the transaction service are modelled here, each
+//! as unreliable as it may be. A checker that shares no code with the functions reads every change.
 //!
-//! The public modules serve the fault tests, too: the laws of payments and of the log, and
-//! receivers of webhooks.
+//! The public modules serve the fault tests, too: the laws of payments and of the log, and receivers of webhooks.
 
 mod checks;
 mod ending;

@@ -34,8 +34,7 @@ impl Time {
     }
 }
 
-/// Waits.
-/// Returns the time from an instant to the next full `step`, such as the next minute.
+/// Waits. Returns the time from an instant to the next full `step`, such as the next minute.
 pub(crate) fn to_next(step: TimeDelta, now: DateTime<Utc>) -> TimeDelta {
     let millis = step.num_milliseconds();
     TimeDelta::milliseconds(millis - now.timestamp_millis().rem_euclid(millis))

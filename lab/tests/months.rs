@@ -70,9 +70,8 @@ fn cases() -> Result<Vec<Case>> {
     Ok(serde_json::from_str(include_str!("weaknesses.json"))?)
 }
 
-/// After a change of the functions a seed plays another month, so other seeds may be needed: at
-/// most as many as a search may need. Such seeds are printed: `cargo month --find-weaknesses` then
-/// finds a better case.
+/// After a change of the functions a seed plays another month, so other seeds may be needed: at most as many as a
+/// search may need. Such seeds are printed: `cargo month --find-weaknesses` then finds a better case.
 #[test]
 fn each_weakness_is_shown_by_its_shrunk_case() -> Result<()> {
     let (cases, next) = (cases()?, AtomicUsize::new(0));

@@ -14,8 +14,7 @@ pub(crate) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch
 /// The names of this machine.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Returns the answer to a request that is not admitted. `is_open` is whether requests need no
-/// token.
+/// Returns the answer to a request that is not admitted. `is_open` is whether requests need no token.
 pub(crate) fn refusal(request: &Parts, is_open: bool) -> Option<(StatusCode, &'static str)> {
     let hosts: Vec<_> = request.headers.get_all(HOST).iter().collect();
     let host = match hosts[..] {

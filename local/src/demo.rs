@@ -67,8 +67,7 @@ const EXPIRED: u32 = 2 * MIDNIGHT + 14 * 60;
 /// The minute at which the archive has run.
 const ARCHIVED: u32 = MIDNIGHT + 3 * 60;
 
-/// The minutes that the stream gets after the last payment is reported, and after the last head has
-/// expired.
+/// The minutes that the stream gets after the last payment is reported, and after the last head has expired.
 const LAST_MINUTES: u32 = 2;
 
 /// The number of shards.

@@ -64,8 +64,7 @@ pub struct Bank {
 /// The state that requests share.
 struct Shared {
     bank: Bank,
-    /// The start of the API, in milliseconds of the machine: another start makes other ids of
-    /// requests.
+    /// The start of the API, in milliseconds of the machine: another start makes other ids of requests.
     started: i64,
     requests: AtomicU64,
     provider: Option<Provider>,

@@ -36,8 +36,7 @@ use token::Issuer;
 
 pub use gateway::{Bank, Gateway};
 
-/// The time between sweeps of due payments here. The five minutes of the template are long for a
-/// person who watches.
+/// The time between sweeps of due payments here. The five minutes of the template are long for a person who watches.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);
 
 /// The behaviour of the transaction service here: it answers within seconds, and a payment ends the same way each time.
@@ -132,9 +131,8 @@ impl System {
         let mut triggers =
             Triggers::new(&stack, Arc::new(functions), service).await?.with_period("sweep", SWEEP_PERIOD);
         if options.sandbox {
-            // The recount reads hundreds of dates, which takes seconds, and sees changes that no
-            // step has counted yet. Calendars are compiled in, so no date is closed while the
-            // sandbox runs.
+            // The recount reads hundreds of dates, which takes seconds, and sees changes that no step has counted yet.
+            // Calendars are compiled in, so no date is closed while the sandbox runs.
             triggers = triggers.without("recount").without("look-for-redates");
         }
         let background = Background::start(triggers, clock, sandbox.zip(moves));

@@ -37,8 +37,7 @@ const FILE_NAME: &str = "payments.sqlite";
 /// The file beside it that a running engine locks. The operating system unlocks it however the process ends.
 const LOCK_NAME: &str = "payments.lock";
 
-/// The longest time that calls of others may still take at the end. A half-sent call does not delay
-/// it for longer.
+/// The longest time that calls of others may still take at the end. A half-sent call does not delay it for longer.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The URL of an engine that nothing serves.

@@ -34,8 +34,7 @@ pub const TOKEN_PATH: &str = "/oauth2/token";
 /// The path where a person signs in to the console, and gets a code for a token. It is the identity provider's, too.
 pub const AUTHORIZE_PATH: &str = "/oauth2/authorize";
 
-/// The master secret of webhooks on one machine. It need not be secret: receivers of one machine
-/// derive theirs from it.
+/// The master secret of webhooks on one machine. It need not be secret: receivers of one machine derive theirs from it.
 const WEBHOOK_MASTER: &str = "the master secret of one machine's webhooks";
 
 /// Returns the master secret of webhooks on one machine.

@@ -10,8 +10,7 @@ use payments_files::{LinkedFiles, Storage};
 
 use crate::codes::Codes;
 
-/// The path under which the files of reports are served, each under a code. It is not a path of the
-/// bank's API.
+/// The path under which the files of reports are served, each under a code. It is not a path of the bank's API.
 pub const REPORTS_PATH: &str = "/reports/";
 
 /// The reports, and the codes under which their files are served for a minute.

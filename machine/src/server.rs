@@ -25,8 +25,7 @@ pub struct Server {
     serving: JoinHandle<()>,
 }
 
-/// The longest times that a server waits for its clients. Without a limit it waits for as long as
-/// they take.
+/// The longest times that a server waits for its clients. Without a limit it waits for as long as they take.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
     /// The longest that a client may take to send a request's head. A connection that is idle for as long is closed.

@@ -41,8 +41,7 @@ pub use tick::{Counts, Tick, Took};
 /// `publish`, which does not read the records.
 const HOT_STREAM: &str = "PaymentsTable.StreamArn";
 
-/// The most invocations at once for one queue, unless the template permits fewer. Lambda starts with five
-/// pollers.
+/// The most invocations at once for one queue, unless the template permits fewer. Lambda starts with five pollers.
 const POLLERS: usize = 5;
 
 /// The timeout of a scheduled function, which is shorter than the template's. On one machine, a scheduled function holds
@@ -258,8 +257,7 @@ impl std::fmt::Debug for Triggers {
     }
 }
 
-/// Delivers a queue's messages to a function until no message is visible. Returns whether any was
-/// delivered.
+/// Delivers a queue's messages to a function until no message is visible. Returns whether any was delivered.
 async fn empty(
     mapping: &QueueMapping,
     pollers: usize,
@@ -302,8 +300,7 @@ async fn drain(
         };
         deliveries.iter().for_each(|delivery| record_failure(function, delivery, tick));
         any |= !deliveries.is_empty();
-        // A batch with limited retries is retried at once. A batch with unlimited retries is retried at the
-        // next tick.
+        // A batch with limited retries is retried at once. A batch with unlimited retries is retried at the next tick.
         let retries = deliveries.iter().any(|delivery| matches!(delivery.outcome, DeliveryOutcome::Retrying { .. }));
         if deliveries.is_empty() || (retries && mapping.settings().maximum_retry_attempts.is_none()) {
             return any;

@@ -11,8 +11,8 @@ use clap::{Parser, Subcommand};
 use payments_boot::{Clock, version};
 use payments_restore::stages::{
     Allowed, Lost, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints,
-    ensure_closed, ensure_ended, ensure_usable, files, import, listed, lost, published, start, stream, tables,
-    template, told,
+    ensure_closed, ensure_ended, ensure_usable, files, import, listed, lost, published, scheduled, start, stream,
+    tables, template, told,
 };
 use payments_restore::{Call, Note, Origin, Restored, Runner, StackNow, begin, begin_lost, begin_restored, finish};
 use payments_store::{LogStage, Store, TableNames};
@@ -194,7 +194,13 @@ async fn main() -> Result<()> {
             }
             let steps = match other {
                 Command::Close => clients(&note, &stack, Allowed::Reads)?,
-                Command::Open { all } => clients(&note, &stack, if all { Allowed::All } else { Allowed::Creates })?,
+                Command::Open { all } => {
+                    if !apply {
+                        let count = scheduled(&store(note.tables()).await?, note.shards()?).await?;
+                        println!("{count} payments are SCHEDULED, and paid when they are due.");
+                    }
+                    clients(&note, &stack, if all { Allowed::All } else { Allowed::Creates })?
+                }
                 Command::Tables => {
                     if apply && !note.log.is_new() {
                         ensure_closed(&store(note.tables()).await?).await?;

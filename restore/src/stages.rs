@@ -9,7 +9,7 @@ mod start;
 mod tables;
 mod template;
 
-pub use cancels::{Lost, LostError, cancels, listed, lost, told};
+pub use cancels::{Lost, LostError, cancels, listed, lost, scheduled, told};
 pub use clients::{Allowed, clients};
 pub use epoch::{
     before_begin, before_files, before_finish, ensure_closed, ensure_ended, ensure_usable, published, stream,

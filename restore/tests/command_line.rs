@@ -110,6 +110,7 @@ async fn each_step_says_what_it_did() -> Result<()> {
         ),
         (&stream, "used", &["endpoints"], false, "payment-history was not restored, so its endpoints stay"),
         (&stream, "used", &["changes"], false, "SourceBucket"),
+        (&stream, "used", &["open"], false, "0 payments are SCHEDULED"),
         (&stream, "used", &["start", "--stack", "s"], false, "--to <INSTANT>"),
         (&stream, "used", &["start", "--stack", "s", "--to", "today"], false, "invalid value 'today'"),
         (&stream, "used", &["start", "--stack", "s", "--to", TO, "--log", "table"], false, "--log-to <INSTANT>"),

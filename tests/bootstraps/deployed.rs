@@ -37,8 +37,7 @@ impl Deployed {
         Template::ours()?.function(package).map(Self)
     }
 
-    /// The function's variables in a test: those of the template, with the values of the handlers
-    /// in process.
+    /// The function's variables in a test: those of the template, with the values of the handlers in process.
     pub(crate) fn variables(&self, environment: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
         let value = |name: &str| match name {
             "REPORTS_URL" | "JOURNAL_URL" => Some(format!("file://{}", places.reports)),

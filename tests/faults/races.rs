@@ -96,8 +96,7 @@ struct Races {
 struct Seen {
     /// The orders of their calls, each call by task and operation.
     interleavings: HashSet<Vec<(usize, String)>>,
-    /// The number of times that the client's request for the first payment, a cancel or an
-    /// amendment, was in time.
+    /// The number of times that the client's request for the first payment, a cancel or an amendment, was in time.
     in_time: usize,
     /// The number of times that this request was too late.
     too_late: usize,

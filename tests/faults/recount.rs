@@ -46,8 +46,7 @@ pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     Ok(differences)
 }
 
-/// The differences of the log from the heads: the log has each version of a payment once, and in
-/// its order.
+/// The differences of the log from the heads: the log has each version of a payment once, and in its order.
 async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
     let store = Store::new(fixture.client.clone(), fixture.tables().clone());
     let now = UtcSecond::new(fixture.time.now())?;

@@ -75,8 +75,7 @@ impl Fixture {
         self.pass_to(self.saturday(), 12)
     }
 
-    /// Advances the time to a morning in the week after the last Saturday, when all moved payments
-    /// are due.
+    /// Advances the time to a morning in the week after the last Saturday, when all moved payments are due.
     pub(crate) fn pass_over_the_weekend(&self) -> Result<()> {
         let now = self.time.now().date_naive();
         self.pass_to(now + TimeDelta::days(5), 9)

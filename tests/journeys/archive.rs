@@ -232,8 +232,7 @@ async fn overdue_payments_are_measured_by_reason() -> Result<()> {
     world.cancel("broken", &cancelled).await?;
     let broken = world.heads("broken").await?.remove(0);
     world.update(&broken, "SET trail = :none", &[(":none", AttributeValue::L(vec![]))]).await?;
-    // The payments could have moved at one o'clock in the night before. Settled ones get three days
-    // to expire.
+    // The payments could have moved at one o'clock in the night before. Settled ones get three days to expire.
     for (at, waiting, overdue, unmovable) in [
         ("2026-11-21T01:00:00Z", 0, 0, 0),
         ("2026-11-22T01:00:00Z", 0, 0, 0),

@@ -1,8 +1,7 @@
 //! Golden files: one of each kind that is stored or sent, in `tests/golden`. The kinds are listed from the code.
 //!
-//! Today's code writes each golden file exactly, and writes it again unchanged after reading it.
-//! Until the first release `UPDATE_GOLDEN=1` writes the files anew. From then on they are promises:
-//! see CONTRIBUTING.md.
+//! Today's code writes each golden file exactly, and writes it again unchanged after reading it. Until the first
+//! release `UPDATE_GOLDEN=1` writes the files anew. From then on they are promises: see CONTRIBUTING.md.
 
 mod bank;
 mod files;

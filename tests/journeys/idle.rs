@@ -48,8 +48,7 @@ const DASHBOARD: u64 = 3 * DOLLAR;
 /// The longest time of an idle run, in thousandths of a second: a few calls on open connections.
 const RUN_MILLIS: u64 = 250;
 
-/// The bytes that Lambda logs of each invocation: the lines START, END and REPORT, and 26 bytes for
-/// each line.
+/// The bytes that Lambda logs of each invocation: the lines START, END and REPORT, and 26 bytes for each line.
 const BYTES_OF_LAMBDA: u64 = 450;
 
 /// Lambda keeps five pollers on an empty queue. Each waits 20 seconds for a message.

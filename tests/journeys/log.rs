@@ -117,8 +117,7 @@ impl Log {
         self.count().await.map(drop)
     }
 
-    /// Advances the time, in which nothing happens, beyond the time for which the log keeps its
-    /// segments.
+    /// Advances the time, in which nothing happens, beyond the time for which the log keeps its segments.
     fn expire(&self) -> Result<()> {
         assert!(LOG_KEPT_FOR > TimeDelta::days(34));
         self.set_clock("2026-12-27T09:00:00Z")
@@ -259,8 +258,7 @@ impl Log {
         units.filter(|((_, place), _)| place == "payments-log").map(|(_, units)| units).sum()
     }
 
-    /// Asserts that a reader of this cursor learns that its events are gone, and the oldest cursor
-    /// of the log.
+    /// Asserts that a reader of this cursor learns that its events are gone, and the oldest cursor of the log.
     async fn is_gone(&self, cursor: &str, oldest: &str) -> Result<()> {
         let reply = self.send(Ask::get(&format!("/events?cursor={cursor}"))).await?;
         assert_eq!(reply.field("oldestCursor"), oldest, "{cursor}: {reply}");

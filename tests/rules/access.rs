@@ -99,8 +99,7 @@ fn the_templates_clients_are_its_audience_and_its_machines() -> Result<()> {
         let own = json!({ "!If": ["IsProd", { "!Join": [",", wanted] }, one] });
         assert_eq!((&machines["!If"][0], &machines["!If"][1]), (&json!("HasOwnIssuer"), &own), "{name}");
         let named = ["MachineClients", "ConsoleClientId", "ConsoleOperateClientId"].map(|id| json!({ "!Ref": id }));
-        // Anybody whom the provider allows can sign in with the console's clients, so elsewhere
-        // they are not machines.
+        // Anybody whom the provider allows can sign in with the console's clients, so elsewhere they are not machines.
         let known = if name == "ConsoleFunction" { json!({ "!Join": [",", named] }) } else { named[0].clone() };
         assert_eq!(machines["!If"][2], known, "{name}");
     }

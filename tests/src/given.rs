@@ -276,8 +276,7 @@ async fn before_the_holiday(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Changes the counters of 15 June 2090, and finds the drift by a recount at seven the morning
-/// before.
+/// Changes the counters of 15 June 2090, and finds the drift by a recount at seven the morning before.
 async fn miscount(world: &World) -> Result<()> {
     let counter = [("pk".to_owned(), text("COUNTS#0")), ("sk".to_owned(), text("2090-06-15"))].into();
     world.update(&counter, "ADD PENDING :two, unparsed :one", &[(":two", number(2)), (":one", number(1))]).await?;

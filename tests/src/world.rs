@@ -26,8 +26,7 @@ use crate::contract::Contract;
 use crate::database::Database;
 use crate::role_check::with_role;
 
-/// The start of tests, unless they say otherwise: a Friday morning in winter, when London's clocks
-/// show UTC.
+/// The start of tests, unless they say otherwise: a Friday morning in winter, when London's clocks show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";
 
 /// The time that an engine has to answer a call: no test depends on how fast it is.

@@ -67,8 +67,7 @@ struct PaymentVersions {
 }
 
 impl Bank {
-    /// Changes a scheduled payment to the order, if it has this version: that of the payment as you
-    /// read it.
+    /// Changes a scheduled payment to the order, if it has this version: that of the payment as you read it.
     ///
     /// Use a new key for each amendment; the same key and order return the payment, whatever version it has by now.
     ///
@@ -94,8 +93,7 @@ impl Bank {
         Ok(Amended { payment: expect(&response)?, replayed: is_replayed(&response) })
     }
 
-    /// Returns the content of a payment when it was created, and after each amendment, without its
-    /// data.
+    /// Returns the content of a payment when it was created, and after each amendment, without its data.
     ///
     /// # Errors
     /// If there is no such payment, or the bank does not respond.
@@ -104,8 +102,7 @@ impl Bank {
         Ok(self.read::<PaymentVersions>(&path).await?.versions)
     }
 
-    /// Returns the content of a payment when it was created, and after each amendment, with its
-    /// data.
+    /// Returns the content of a payment when it was created, and after each amendment, with its data.
     ///
     /// # Errors
     /// If there is no such payment, or the bank does not respond.

@@ -385,8 +385,7 @@ pub(crate) fn payment_path(account: &str, payment_id: &str) -> Result<String, Er
     Ok(format!("/accounts/{}/payments/{}", segment(account)?, segment(payment_id)?))
 }
 
-/// Returns an id as a segment of a path. Intermediaries would remove dots, and so change the
-/// request.
+/// Returns an id as a segment of a path. Intermediaries would remove dots, and so change the request.
 pub(crate) fn segment(id: &str) -> Result<String, Error> {
     if matches!(id, "" | "." | "..") {
         return Err(Error::Invalid(format!("an id must not be {id:?}")));

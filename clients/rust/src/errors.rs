@@ -17,9 +17,8 @@ pub enum Error {
     /// A problem of the API.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// An error without a problem: of API Gateway, of an intermediary, or of the issuer of tokens.
-    /// With the status of a success, the request took effect, and its response differs from
-    /// openapi.yaml.
+    /// An error without a problem: of API Gateway, of an intermediary, or of the issuer of tokens. With the status of a
+    /// success, the request took effect, and its response differs from openapi.yaml.
     #[error("{status}: {detail}")]
     Gateway {
         /// The HTTP status.

@@ -85,8 +85,7 @@ pub struct Event {
     pub end_cursor: Option<String>,
 }
 
-/// The old values of the fields that an amendment changed. Unchanged fields are absent, and so is a
-/// missing reference.
+/// The old values of the fields that an amendment changed. Unchanged fields are absent, and so is a missing reference.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

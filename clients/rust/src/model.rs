@@ -96,8 +96,7 @@ pub struct Payment {
     pub due_at: DateTime<Utc>,
     /// The bank's date on which it is due.
     pub due_date: NaiveDate,
-    /// The reason why it is not due when it was ordered for: `weekend`, `holiday` or `cut-off`.
-    /// Lists leave it out.
+    /// The reason why it is not due when it was ordered for: `weekend`, `holiday` or `cut-off`. Lists leave it out.
     pub move_reason: Option<String>,
     /// The calendar that moved it.
     pub calendar_id: Option<String>,

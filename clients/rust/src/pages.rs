@@ -56,8 +56,7 @@ impl<T> Pages<T> {
         Self { read: Box::new(read), state: State::At(None), payments, unreadable: 0, unreadable_ids: Vec::new() }
     }
 
-    /// Returns the number of payments of the pages so far that the bank could not read. Report
-    /// them.
+    /// Returns the number of payments of the pages so far that the bank could not read. Report them.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }

@@ -23,8 +23,7 @@ pub struct Retries {
     pub total: Duration,
     /// The first pause, if the response demands none.
     pub first: Duration,
-    /// The most per cent by which a pause is longer, by chance, so that clients do not return at
-    /// the same moment.
+    /// The most per cent by which a pause is longer, by chance, so that clients do not return at the same moment.
     pub jitter_percent: u32,
 }
 

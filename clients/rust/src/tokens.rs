@@ -17,8 +17,7 @@ use crate::errors::{BoxError, Error, whole_seconds};
 use crate::retries::Timer;
 use crate::transport::Line;
 
-/// The time before its expiry at which a token is renewed, or after half of its life if that is
-/// shorter.
+/// The time before its expiry at which a token is renewed, or after half of its life if that is shorter.
 const EARLY: Duration = Duration::from_secs(60);
 
 /// The credentials of a machine's client, and the URL where its issuer gives tokens.
@@ -92,8 +91,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Returns the token for a request, and renews the token of a client's credentials before it
-/// expires.
+/// Returns the token for a request, and renews the token of a client's credentials before it expires.
 #[derive(Debug)]
 pub(crate) struct Source {
     token: Option<Token>,
@@ -116,8 +114,7 @@ impl Source {
         Self { token, current: Mutex::new(None) }
     }
 
-    /// Returns the current token, or the error of an issuer that rejects the request or does not
-    /// respond.
+    /// Returns the current token, or the error of an issuer that rejects the request or does not respond.
     pub(crate) async fn token(&self, line: &Line, timer: &dyn Timer) -> Result<Option<String>, Error> {
         let credentials = match self.token.as_ref().map(|token| &token.0) {
             None => return Ok(None),

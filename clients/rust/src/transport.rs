@@ -11,8 +11,7 @@ use http::{Request, Response};
 
 use crate::errors::{BoxError, Error};
 
-/// Exchanges one request for its response. A transport does not repeat requests, and needs no
-/// timeout.
+/// Exchanges one request for its response. A transport does not repeat requests, and needs no timeout.
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends a request, which has a whole URL, and returns the whole response, whatever its status.

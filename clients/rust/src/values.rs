@@ -57,8 +57,7 @@ pub enum DateRule {
     None,
     /// The payment is due on the next open date.
     Following,
-    /// The payment is due on the last open date before, or on the next one if that date or its
-    /// cut-off has passed.
+    /// The payment is due on the last open date before, or on the next one if that date or its cut-off has passed.
     Preceding,
     /// The payment is rejected.
     Refuse,

@@ -3,9 +3,8 @@
 use chrono::TimeDelta;
 use payments_model::{BusinessDate, BusinessZone, Head, UtcSecond};
 
-/// The time between the end of a day and the archiving of its payments. `ingest` completes a missing
-/// head until 30 minutes after its day. Twice that allows for clocks that differ: no late head can
-/// bring an archived payment back.
+/// The time between the end of a day and the archiving of its payments. `ingest` completes a missing head until 30
+/// minutes after its day. Twice that allows for clocks that differ: no late head can bring an archived payment back.
 const AFTER_DAY: TimeDelta = TimeDelta::hours(1);
 
 /// Time that settled payments get to expire before the archive moves them: a head expires a day

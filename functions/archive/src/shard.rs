@@ -1,8 +1,7 @@
 //! Archives shards: reads the index, checks the heads, puts them to history, removes them from the hot table.
 //!
-//! Each step is one round of calls, so the deadline is checked between rounds. A payment that was put
-//! to history but not removed when a run ends is in both tables. The next run finds the same head in
-//! history and removes the hot one.
+//! Each step is one round of calls, so the deadline is checked between rounds. A payment that was put to history but
+//! not removed when a run ends is in both tables. The next run finds the same head in history and removes the hot one.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -223,8 +222,7 @@ impl<'a> ShardArchive<'a> {
         (answered, failure)
     }
 
-    /// Removes the next few heads from the hot table. Those whose write was throttled or not answered stay
-    /// queued.
+    /// Removes the next few heads from the hot table. Those whose write was throttled or not answered stay queued.
     async fn remove_some(&mut self) -> (u32, Option<StoreError>) {
         let store = &self.run.archive.store;
         let removals = at_once(&mut self.copied, WRITES_AT_ONCE, async |head| store.remove_head(head).await).await;

@@ -129,8 +129,7 @@ impl Action {
         match self {
             Self::Cancel(_) => true,
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
-            // A repeated move would also move messages that arrived since, and nobody asked for a
-            // second run.
+            // A repeated move would also move messages that arrived since, and nobody asked for a second run.
             Self::MoveLetters(_) | Self::Start(_) => false,
         }
     }

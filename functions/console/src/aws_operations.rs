@@ -121,8 +121,7 @@ impl Operations for AwsOperations {
             return Ok(MoveBack::Begun);
         };
         let error = failed("SQS", "StartMessageMoveTask")(error);
-        // SQS runs one move for each queue, and rejects a second one, including a retry whose first
-        // try it accepted.
+        // SQS runs one move for each queue, and rejects a second one, including a retry whose first try it accepted.
         let is_running =
             error.kind == OutageKind::Broken && self.last_move(&arn).await?.is_some_and(|last| last.is_running());
         if is_running { Ok(MoveBack::UnderWay) } else { Err(error) }

@@ -22,8 +22,7 @@ pub(crate) fn payment_link(id: PaymentId) -> Markup {
     html! { a class="id" href=(link("payment", &[("id", &id)])) { (id) } }
 }
 
-/// A payment's id, which leads to the payment even if its first details are lost: the link has the
-/// key of its head.
+/// A payment's id, which leads to the payment even if its first details are lost: the link has the key of its head.
 pub(crate) fn head_link(head: &HeadKey) -> Markup {
     let (id, at) = (head.slot.payment_id.to_string(), head.slot.at.to_string());
     let arguments = [("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)];

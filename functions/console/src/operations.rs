@@ -186,14 +186,12 @@ pub trait Operations: Debug + Send + Sync {
     /// count as received again.
     async fn sample(&self, queue: BankQueue) -> Result<Vec<SampledMessage>, OperationError>;
 
-    /// Moves all messages of a queue of dead letters back to their own queues. The move continues
-    /// after the call.
+    /// Moves all messages of a queue of dead letters back to their own queues. The move continues after the call.
     async fn move_back(&self, dead_letters: BankQueue) -> Result<MoveBack, OperationError>;
 
     /// The files of reports whose paths follow `after`, in the order of their paths, at most `most`.
     async fn reports(&self, after: &str, most: usize) -> Result<Vec<ReportFile>, OperationError>;
 
-    /// A link with which anybody can download a file of a report for a minute. `None` if the
-    /// storage gives no links.
+    /// A link with which anybody can download a file of a report for a minute. `None` if the storage gives no links.
     async fn report_link(&self, path: &str) -> Result<Option<String>, OperationError>;
 }

@@ -36,8 +36,7 @@ impl Asset {
     }
 }
 
-/// A hash that another text has only by chance (FNV-1a). It protects against nobody: the text is
-/// part of this program.
+/// A hash that another text has only by chance (FNV-1a). It protects against nobody: the text is part of this program.
 fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

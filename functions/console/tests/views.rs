@@ -92,8 +92,7 @@ impl Alone {
         Ok(reply.text)
     }
 
-    /// The targets of the links of a list's pages, page by page. If there is a next page, the last
-    /// link leads to it.
+    /// The targets of the links of a list's pages, page by page. If there is a next page, the last link leads to it.
     async fn pages(&self, first: &str) -> Result<Vec<Vec<String>>> {
         let (mut pages, mut next) = (Vec::new(), Some(first.to_owned()));
         while let Some(wanted) = next {

@@ -137,8 +137,7 @@ impl ShardRedrive<'_> {
         Ok(self.outcome)
     }
 
-    /// Reads the next page, and queues the payments to redrive. Returns how many heads were read,
-    /// and an error.
+    /// Reads the next page, and queues the payments to redrive. Returns how many heads were read, and an error.
     async fn read(&mut self) -> (u32, Option<StoreError>) {
         let store = &self.sweeper.store;
         let page = match store.due_page(&self.range, PAGE).await {

@@ -36,8 +36,7 @@ pub(crate) fn next_step(since: UtcSecond, attempt: u32, now: UtcSecond, max_atte
     }
 }
 
-/// Returns the latest due time of payments that can be redriven now: a payment is pending only
-/// after it is due.
+/// Returns the latest due time of payments that can be redriven now: a payment is pending only after it is due.
 pub(crate) fn redrivable_until(now: UtcSecond) -> UtcSecond {
     now.saturating_add(-FIRST_REDRIVE)
 }

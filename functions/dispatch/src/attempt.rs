@@ -5,8 +5,7 @@ use payments_model::HeadKey;
 use payments_store::key::parse_head_key;
 use serde::Deserialize;
 
-/// A dispatch attempt that a stream record asks for. The payment's head decides whether the attempt is
-/// still wanted.
+/// A dispatch attempt that a stream record asks for. The payment's head decides whether the attempt is still wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DispatchAttempt {
     /// The record's sequence number.

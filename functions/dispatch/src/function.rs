@@ -144,9 +144,8 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Returns the pending payments that have no settlement in the long-term table. For a payment with a
-    /// settlement, settles the head in the hot table: if the settlement result never comes again, no
-    /// other function does so.
+    /// Returns the pending payments that have no settlement in the long-term table. For a payment with a settlement,
+    /// settles the head in the hot table: if the settlement result never comes again, no other function does so.
     async fn not_settled<'a>(
         &self,
         pending: Vec<(&'a DispatchAttempt, &'a Head)>,
@@ -182,8 +181,7 @@ impl Dispatch {
         Ok(matches!(self.store.follow_settlement(&settled?).await?, Moved::Done(_)))
     }
 
-    /// Whether a head and its details agree. A request is made of the details, but all other readers see
-    /// the head.
+    /// Whether a head and its details agree. A request is made of the details, but all other readers see the head.
     fn agree(&self, head: &Head, details: &Details) -> bool {
         let differences = head.differences(details);
         if differences.is_empty() {

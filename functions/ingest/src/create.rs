@@ -3,9 +3,8 @@
 //! Both writes can be repeated safely. A crash between them leaves details without a head: no reader sees such a
 //! payment, and a retry completes it.
 //!
-//! If the details exist and the head is missing, `ingest` also looks for details of amendments. If
-//! the payment has any, its head is lost, and `ingest` writes no head: a head from the first details
-//! would undo the amendments.
+//! If the details exist and the head is missing, `ingest` also looks for details of amendments. If the payment has any,
+//! its head is lost, and `ingest` writes no head: a head from the first details would undo the amendments.
 
 use futures::future::try_join;
 use http::HeaderName;
@@ -91,8 +90,7 @@ impl Ingest {
     /// The answer to a create whose payment was amended and has no head. The payment's first details
     /// no longer have the content that the client wants, so no head is built from these details.
     async fn missing(&self, first: &Details) -> Result<Problem, Problem> {
-        // Only payments with a head are amended. So the head was written after the first read, or the
-        // head is lost.
+        // Only payments with a head are amended. So the head was written after the first read, or the head is lost.
         Ok(match self.store.head(&first.key()).await? {
             Some(_) => Problem::repeat(),
             None => Problem::internal(format!(

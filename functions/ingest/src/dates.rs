@@ -9,9 +9,8 @@ use payments_model::{
 use crate::function::Ingest;
 use crate::order::Order;
 
-/// The time after a payment's business day in which stored details may still get their missing head.
-/// The archive waits an hour after that day. So a head that is missing within this time was never
-/// written, and was not archived.
+/// The time after a payment's business day in which stored details may still get their missing head. The archive waits
+/// an hour after that day. So a head that is missing within this time was never written, and was not archived.
 const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
 
 impl Ingest {

@@ -139,8 +139,7 @@ async fn an_amendment_is_judged_by_what_it_changes_alone() -> Result<()> {
     Ok(())
 }
 
-/// These details come from an earlier try under the same key, and follow details that a restore
-/// lost.
+/// These details come from an earlier try under the same key, and follow details that a restore lost.
 #[tokio::test]
 async fn details_that_follow_a_lost_amendment_never_come_into_force() -> Result<()> {
     let alone = Alone::start().await?;

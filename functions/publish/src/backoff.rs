@@ -8,8 +8,7 @@ use payments_store::{DisabledBy, Progress};
 
 use crate::round::MAX_EVENTS;
 
-/// The wait after the first failure. Runs begin at least every minute, so the next try comes within
-/// about a minute.
+/// The wait after the first failure. Runs begin at least every minute, so the next try comes within about a minute.
 const FIRST_WAIT: TimeDelta = TimeDelta::seconds(5);
 
 /// The longest wait. The wait doubles from 5 s to 4 h within about 6 hours. After that, an endpoint
@@ -25,8 +24,7 @@ pub(crate) fn at_once(progress: &Progress) -> usize {
     usize::from(progress.more_at_once.min(MAX_EVENTS - 1)) + 1
 }
 
-/// The progress after all events of a round were accepted. The next round can have twice as many
-/// events.
+/// The progress after all events of a round were accepted. The next round can have twice as many events.
 pub(crate) fn succeeded(before: &Progress) -> Progress {
     let more_at_once = before.more_at_once.saturating_mul(2).saturating_add(1).min(MAX_EVENTS - 1);
     let failures = 0;

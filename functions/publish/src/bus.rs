@@ -81,8 +81,7 @@ pub trait EventBus: Debug + Send + Sync {
     /// [`BusError::Missing`] if the bus does not exist, [`BusError::Call`] if the check failed.
     async fn check(&self) -> Result<(), BusError>;
 
-    /// Puts at most [`MAX_BUS_EVENTS`] events. An event that the result does not name is on the
-    /// bus.
+    /// Puts at most [`MAX_BUS_EVENTS`] events. An event that the result does not name is on the bus.
     async fn put(&self, events: Vec<BusEvent>) -> Put;
 }
 

@@ -26,9 +26,8 @@ use crate::webhook::{Answer, REPLY_TIMEOUT, REQUEST_TIMEOUT, SendError, Sender};
 /// The longest time of a request with its answer.
 pub(crate) const LONGEST_REQUEST: Duration = REQUEST_TIMEOUT.saturating_add(REPLY_TIMEOUT);
 
-/// The length of a lease. Each commit renews the lease. The length is more than the function's timeout
-/// and 5 s for clocks that differ. So a run ends before its leases do, even if the run is killed while
-/// it sends.
+/// The length of a lease. Each commit renews the lease. The length is more than the function's timeout and 5 s for
+/// clocks that differ. So a run ends before its leases do, even if the run is killed while it sends.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 
 /// The state that the deliveries to all endpoints share.
@@ -48,8 +47,7 @@ pub(crate) struct Run<'r> {
 pub(crate) struct Served {
     /// The outcome that the run returns.
     pub(crate) outcome: WebhookOutcome,
-    /// The duration of the longest round or test in this invocation, including earlier runs for the same
-    /// endpoint.
+    /// The duration of the longest round or test in this invocation, including earlier runs for the same endpoint.
     pub(crate) longest: Duration,
 }
 
@@ -221,8 +219,7 @@ impl Run<'_> {
         self.write(endpoint, state, &written, !is_end).await
     }
 
-    /// Continues at the beginning of the log, because the log no longer has the events at the
-    /// place.
+    /// Continues at the beginning of the log, because the log no longer has the events at the place.
     async fn miss(
         &self,
         endpoint: &WebhookEndpoint,
@@ -304,8 +301,7 @@ impl Run<'_> {
     }
 }
 
-/// The message, the kind of its failure, and the wait that the endpoint asks for; `None` if the message
-/// was accepted.
+/// The message, the kind of its failure, and the wait that the endpoint asks for; `None` if the message was accepted.
 fn failure(message: String, sent: Result<Answer, SendError>) -> Option<(String, DeliveryEnd, Option<Duration>)> {
     let end = |kind: &str, status| DeliveryEnd { kind: kind.to_owned(), status };
     match sent {
@@ -316,8 +312,7 @@ fn failure(message: String, sent: Result<Answer, SendError>) -> Option<(String, 
     }
 }
 
-/// The time that a run needs after its deadline for work in progress: a request, and the write of its
-/// result.
+/// The time that a run needs after its deadline for work in progress: a request, and the write of its result.
 pub(crate) fn needed_at_the_end() -> TimeDelta {
     TimeDelta::from_std(LONGEST_REQUEST + CALL_TIMEOUT).unwrap_or_default()
 }

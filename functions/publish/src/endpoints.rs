@@ -27,11 +27,9 @@ struct Known {
     endpoints: Vec<WebhookEndpoint>,
     /// The states of the readable endpoints in the log, by endpoint id.
     states: HashMap<String, WebhookState>,
-    /// Endpoints without a place in the log: a restore lost the place, or the endpoint was created a moment
-    /// ago.
+    /// Endpoints without a place in the log: a restore lost the place, or the endpoint was created a moment ago.
     without_place: Vec<EndpointId>,
-    /// Endpoints that cannot be read, with the reason, or that have a place in the log but do not
-    /// exist.
+    /// Endpoints that cannot be read, with the reason, or that have a place in the log but do not exist.
     unreadable: BTreeMap<String, Option<StoreError>>,
     /// The ids of unreadable endpoints that the run has logged.
     logged: BTreeSet<String>,
@@ -157,10 +155,9 @@ impl Publish {
 
     /// Reads the endpoints and the log's head.
     async fn known(&self) -> Result<Known, PublishError> {
-        // The places are read before the head: otherwise another run could move a place beyond the head
-        // that this run has read. The places are also read before the endpoints. If an endpoint is
-        // changed in between, its lease gets another number than the lease read here. So nothing is sent
-        // under the old settings.
+        // The places are read before the head: otherwise another run could move a place beyond the head that this run
+        // has read. The places are also read before the endpoints. If an endpoint is changed in between, its lease gets
+        // another number than the lease read here. So nothing is sent under the old settings.
         let states = self.store.webhook_states().await?;
         let endpoints = self.store.webhook_endpoints().await?;
         if endpoints.is_empty() && states.is_empty() {

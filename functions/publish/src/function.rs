@@ -88,8 +88,7 @@ impl Publish {
         let webhooks = Box::pin(self.deliver(&deadline, &mut delivered));
         let bus = Box::pin(self.feed(&deadline, &mut fed));
         let (journal, webhooks, bus) = tokio::join!(Box::pin(journal), webhooks, bus);
-        // A part that failed does not know how far behind it is. It counts as behind, so that its alarm
-        // goes off.
+        // A part that failed does not know how far behind it is. It counts as behind, so that its alarm goes off.
         if journal.is_err() {
             outcome.journal_segments_behind = outcome.journal_segments_behind.max(1);
         }

@@ -5,9 +5,8 @@
 //! next file begins, and a run that finds a file continues where that file ends. So the files form
 //! one chain without overlap, no matter which runs write them and how often.
 //!
-//! A schedule invokes the function each minute. The stream of the log's table also invokes it for new
-//! segments, so endpoints and the bus get events within seconds. The journal, the endpoints and the
-//! bus do not wait for each other.
+//! A schedule invokes the function each minute. The stream of the log's table also invokes it for new segments, so
+//! endpoints and the bus get events within seconds. The journal, the endpoints and the bus do not wait for each other.
 //!
 //! | module | holds |
 //! |---|---|

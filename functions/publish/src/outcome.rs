@@ -15,8 +15,7 @@ pub struct PublishOutcome {
     pub journaled_events: u64,
     /// Files that were written.
     pub journal_files: u64,
-    /// Segments that the log had when the run began, and that the journal still lacks; at least 1 if the
-    /// run failed.
+    /// Segments that the log had when the run began, and that the journal still lacks; at least 1 if the run failed.
     pub journal_segments_behind: u64,
     /// The number of times that the log no longer had events that the journal lacks.
     pub journal_missed: u64,
@@ -40,8 +39,7 @@ pub struct BusOutcome {
     /// The number of times that the bus did not accept an event. Such an event is put again, unless the bus
     /// can never accept it.
     pub bus_rejections: u64,
-    /// Events that the bus never accepts, and the number of times that the log no longer had events
-    /// that the bus lacks.
+    /// Events that the bus never accepts, and the number of times that the log no longer had events that the bus lacks.
     pub bus_missed: u64,
     /// Segments that the log had when the run began, and that the bus still lacks; at least 1 if the bus
     /// does not accept events, or the run failed.

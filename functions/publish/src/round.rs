@@ -21,8 +21,7 @@ pub const MAX_EVENTS: u16 = 1_000;
 /// Number of events that a body gets before another body is begun.
 const EVENTS_PER_BODY: usize = 16;
 
-/// The most segments that one read of the log asks DynamoDB for. A segment has from one to a thousand
-/// events.
+/// The most segments that one read of the log asks DynamoDB for. A segment has from one to a thousand events.
 const SEGMENTS: u8 = 12;
 
 /// The most reads of the log in one round. If the filter rejects all events, the place still moves after

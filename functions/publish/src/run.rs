@@ -17,8 +17,7 @@ const JOURNAL: &str = "journal";
 const SEGMENTS: u8 = 12;
 
 impl Publish {
-    /// Writes files until the journal has all events that the log had when the run began, or until the
-    /// deadline.
+    /// Writes files until the journal has all events that the log had when the run began, or until the deadline.
     pub(crate) async fn run(&self, deadline: &Deadline, outcome: &mut PublishOutcome) -> Result<(), PublishError> {
         // The place is read before the log's head. In the other order, another run could move the place
         // beyond the head that this run has read.
@@ -67,8 +66,7 @@ impl Publish {
                 Ok(LogRead::Beyond(_)) => {
                     return Ok(match beyond(head, "the journal", first, self.clock.now())? {
                         (next, true) => Gathered::Missed(next),
-                        // The journal keeps the events that the log lost, and continues with the events after
-                        // the loss.
+                        // The journal keeps the events that the log lost, and continues with the events after the loss.
                         (next, false) => Gathered::Next(next),
                     });
                 }

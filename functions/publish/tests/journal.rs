@@ -65,8 +65,7 @@ impl Alone {
         Ok(files)
     }
 
-    /// The journal must have the events of the log, in files of which each begins where the one
-    /// before it ends.
+    /// The journal must have the events of the log, in files of which each begins where the one before it ends.
     async fn assert_whole(&self) -> Result<()> {
         let files = self.files().await?;
         assert!(files.windows(2).all(|pair| pair[0].after == pair[1].first), "{files:?}");

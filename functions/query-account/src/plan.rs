@@ -148,8 +148,7 @@ impl Plan {
         self.filter.is_all()
     }
 
-    /// The number of payments that one read takes: without a filter those of the page, with one at
-    /// least a hundred.
+    /// The number of payments that one read takes: without a filter those of the page, with one at least a hundred.
     pub(crate) fn at_once(&self) -> u16 {
         const FILTERED: u16 = 100;
         if self.has_all() { self.limit.get() } else { self.limit.get().max(FILTERED) }

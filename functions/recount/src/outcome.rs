@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use crate::seen::Seen;
 
-/// The most drifted dates that an outcome shows. One with ten currencies takes 3 KB: 300 KB of the 6 MB of
-/// an answer.
+/// The most drifted dates that an outcome shows. One with ten currencies takes 3 KB: 300 KB of the 6 MB of an answer.
 const MAX_DRIFTS: usize = 100;
 
 /// The age at which a finding can be repaired. The stream keeps its records for 24 hours. A change

@@ -50,8 +50,7 @@ impl Recount {
         result.map(|()| run.outcome)
     }
 
-    /// The number of days by which the shortest calendar falls short of its target, if the bank has
-    /// calendars.
+    /// The number of days by which the shortest calendar falls short of its target, if the bank has calendars.
     fn calendar_days_short(&self) -> Option<u64> {
         let covered = self.config.calendars.days_covered(self.config.zone.date_of(self.clock.now()))?;
         let wanted = i64::from(self.config.horizon_days) + COVERAGE_DAYS;
@@ -118,8 +117,7 @@ impl<'r> Run<'r> {
         Ok(differs.map(|seen| (date, seen)))
     }
 
-    /// Looks at a date again. If nothing has changed, no change is on its way to the counters: they have
-    /// drifted.
+    /// Looks at a date again. If nothing has changed, no change is on its way to the counters: they have drifted.
     async fn second_look(&mut self, date: BusinessDate, first: &Seen) -> Result<(), Halt> {
         let now = self.reader.recount.clock.now();
         let look = self.reader.look(date).await?;

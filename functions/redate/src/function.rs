@@ -23,8 +23,7 @@ impl Redate {
         Self { config, store, clock, metrics }
     }
 
-    /// Looks at the payments of closed dates, and moves them if the request says so, until its time
-    /// is over.
+    /// Looks at the payments of closed dates, and moves them if the request says so, until its time is over.
     ///
     /// # Errors
     /// [`RequestError`](payments_model::redate::RequestError) for an invalid request. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a

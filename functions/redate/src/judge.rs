@@ -44,8 +44,7 @@ pub(crate) enum Judged {
 }
 
 impl Run<'_> {
-    /// Whether an entry of the index has a currency whose calendar is closed on its date, and
-    /// belongs to this run.
+    /// Whether an entry of the index has a currency whose calendar is closed on its date, and belongs to this run.
     pub(crate) fn has(&self, row: &DueRow) -> bool {
         let rail = self.redate.config.business_days.rail(row.money.currency);
         rail.is_some_and(|rail| {
@@ -53,8 +52,7 @@ impl Run<'_> {
         })
     }
 
-    /// Whether a head is at the place that the index showed, with the same currency, which decides
-    /// the calendar.
+    /// Whether a head is at the place that the index showed, with the same currency, which decides the calendar.
     pub(crate) fn is_there(head: &Head, row: &DueRow) -> bool {
         head.state == State::Scheduled
             && (head.due_at, head.due_date, head.money.currency)
@@ -64,8 +62,7 @@ impl Run<'_> {
     /// Judges a payment by its head and its details in force.
     pub(crate) fn judge(&self, head: Head, in_force: StoredDetails, now: UtcSecond) -> Judged {
         let details = in_force.known();
-        // A move would make the head agree with its details, and would hide which of them was
-        // right.
+        // A move would make the head agree with its details, and would hide which of them was right.
         let differences = head.differences(details);
         if !differences.is_empty() {
             return Judged::Unreadable(format!("its head and its details differ in {}", differences.join(", ")));

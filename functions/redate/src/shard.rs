@@ -1,8 +1,7 @@
 //! One date of one shard: reads the index, judges payments, writes new details, then makes the heads name them.
 //!
-//! Each step is one round of calls, so the deadline is checked between rounds. The next run finds
-//! details that this run wrote before it ended. No head names them until then, so they were never
-//! in force.
+//! Each step is one round of calls, so the deadline is checked between rounds. The next run finds details that this run
+//! wrote before it ended. No head names them until then, so they were never in force.
 
 use std::collections::{HashMap, VecDeque};
 

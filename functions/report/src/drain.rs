@@ -19,9 +19,8 @@ use crate::stored::Stored;
 /// The payments removed at once.
 const AT_ONCE: usize = 32;
 
-/// The most payments removed per second. Each costs the table 1 unit and the index 1. `docs/performance.md`
-/// shows that their partitions accept it beside the feed, the sweep and the settlements. A report of 100,000
-/// is drained in 100 s.
+/// The most payments removed per second. Each costs the table 1 unit and the index 1. `docs/performance.md` shows that
+/// their partitions accept it beside the feed, the sweep and the settlements. A report of 100,000 is drained in 100 s.
 const PER_SECOND: u32 = 1_000;
 
 /// The compressed bytes unpacked at once: about 400 rows of 200 bytes, at four to one.
@@ -120,9 +119,8 @@ impl Report {
         drain.remove().await
     }
 
-    /// Removes the payment of a row from `unreported`. If the payment is not due as at first, its
-    /// head is not where the row leads, and its details say where. If it stayed in the index, the
-    /// next report would have it, too.
+    /// Removes the payment of a row from `unreported`. If the payment is not due as at first, its head is not where the
+    /// row leads, and its details say where. If it stayed in the index, the next report would have it, too.
     async fn mark(&self, row: &ReportedRow) -> Result<Marked, StoreError> {
         let (guess, expires) = (row.payment.guessed_key(), expiry_of_reported(row.due_date, self.clock.now()));
         let marked = self.store.mark_reported(&guess, &row.unreported, expires).await?;

@@ -53,8 +53,7 @@ impl Report {
         Self { config, store, files, attempts, clock, metrics }
     }
 
-    /// Finishes the last run, then makes new ones until nothing is left, or until shortly before Lambda's
-    /// deadline.
+    /// Finishes the last run, then makes new ones until nothing is left, or until shortly before Lambda's deadline.
     ///
     /// # Errors
     /// [`ReportError`] if DynamoDB or S3 fails, or a committed file was changed. Completed work stays.

@@ -15,9 +15,8 @@ use crate::retry::retried;
 /// of at most 6 MB.
 const MAX_RUNS: u64 = 500;
 
-/// The time reserved after gathering for the calls that follow, at most 20 s each if S3 is slow:
-/// two parts of the file and its completion, then a summary of up to 100,000 payees, which is
-/// begun, has four parts and is completed.
+/// The time reserved after gathering for the calls that follow, at most 20 s each if S3 is slow: two parts of the file
+/// and its completion, then a summary of up to 100,000 payees, which is begun, has four parts and is completed.
 const AFTER_GATHERING: TimeDelta = TimeDelta::seconds(20 * (3 + 6));
 
 /// The end of an attempt.

@@ -18,9 +18,8 @@ enum Published {
 }
 
 impl Report {
-    /// Publishes a run's summary, then its settlements, so no reader finds settlements without a summary.
-    /// Publishes neither unless both are as committed. Returns the file of settlements, or `None` if the
-    /// deadline comes.
+    /// Publishes a run's summary, then its settlements, so no reader finds settlements without a summary. Publishes
+    /// neither unless both are as committed. Returns the file of settlements, or `None` if the deadline comes.
     pub(crate) async fn publish(&self, run: &ReportRun, deadline: &Deadline) -> Result<Option<Stored>, ReportError> {
         let Some(summary) = self.published(&run.summary, deadline).await? else { return Ok(None) };
         let Some(csv) = self.published(&run.csv, deadline).await? else { return Ok(None) };
@@ -52,10 +51,9 @@ impl Report {
         }
     }
 
-    /// Puts the attempt's bytes into the storage of published reports, if that has no such file.
-    /// The bytes are in memory meanwhile: at most 40 MB, the size of the longest rows before
-    /// compression. It is one conditional put, not an upload in parts, because S3 has no
-    /// conditional copy from one bucket to another.
+    /// Puts the attempt's bytes into the storage of published reports, if that has no such file. The bytes are in
+    /// memory meanwhile: at most 40 MB, the size of the longest rows before compression. It is one conditional put, not
+    /// an upload in parts, because S3 has no conditional copy from one bucket to another.
     async fn copy(
         &self,
         mut attempt: Stored,

@@ -12,9 +12,8 @@ use crate::upload::Upload;
 /// The bytes of a summary's text that are uploaded at once.
 const PIECE: usize = 64 * 1024;
 
-/// The sums of a report while it is written, at most one per row. A sum takes about 160 bytes, with an
-/// account id of at most 48 bytes: 16 MB for 100,000 different payees. The text is longer and never in
-/// memory as a whole.
+/// The sums of a report while it is written, at most one per row. A sum takes about 160 bytes, with an account id of at
+/// most 48 bytes: 16 MB for 100,000 different payees. The text is longer and never in memory as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     sums: BTreeMap<(AccountId, Status, Currency), Sum>,
@@ -71,9 +70,8 @@ impl Summary {
         })
     }
 
-    /// Writes the summary as JSON, in order of payees, statuses and currencies. Sums are integers, which a
-    /// reader must not parse as floats. The array of payees is opened and closed by hand, because the whole
-    /// text can have 20 MB.
+    /// Writes the summary as JSON, in order of payees, statuses and currencies. Sums are integers, which a reader must
+    /// not parse as floats. The array of payees is opened and closed by hand, because the whole text can have 20 MB.
     pub(crate) async fn write(&self, file: &SummaryFile<'_>, upload: &mut Upload) -> Result<(), ReportError> {
         let mut text = file.opening()?;
         let mut before = "\n    ";

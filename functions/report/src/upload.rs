@@ -16,8 +16,7 @@ use crate::error::ReportError;
 /// report, 100,000 rows of 534 bytes, takes 11 of the 10,000 parts of an upload.
 pub(crate) const PART: usize = 5 * 1024 * 1024;
 
-/// The parts in flight. With one, an upload never takes more than 5 MB of memory; the largest file has 11
-/// parts.
+/// The parts in flight. With one, an upload never takes more than 5 MB of memory; the largest file has 11 parts.
 const PARTS_AT_ONCE: usize = 1;
 
 /// An upload.

@@ -125,13 +125,11 @@ impl<'m> Message<'m> {
         if self.deadline.has_come() { Err(Halt::OutOfTime) } else { Ok(&self.settle.store) }
     }
 
-    /// Settles the payment. Returns the message's end, and whether another payment has the same
-    /// transaction id.
+    /// Settles the payment. Returns the message's end, and whether another payment has the same transaction id.
     async fn settle(&self, result: &SettlementResult) -> Result<(MessageEnd, bool), Halt> {
         let end = match &result.echo {
-            // The result echoes the payment's account and due time. For a payment with its first due
-            // time, they give the head's key without a read. If no head has this key, the details
-            // give the key.
+            // The result echoes the payment's account and due time. For a payment with its first due time, they give
+            // the head's key without a read. If no head has this key, the details give the key.
             Some(payment) => match self.settle_at(&payment.guessed_key(), result).await? {
                 MessageEnd::Unknown => self.settle_by_details(result).await?,
                 end => end,

@@ -1,8 +1,7 @@
 //! Parses the event: a batch of records of one stream shard. The mapping's tumbling window makes Lambda name the shard.
 //!
-//! Each record is parsed on its own, so an invalid record does not stop the other records.
-//! (`TimeWindowEvent` of `aws_lambda_events` parses all records or none. For a mapping without a
-//! window, it only reports a missing field.)
+//! Each record is parsed on its own, so an invalid record does not stop the other records. (`TimeWindowEvent` of
+//! `aws_lambda_events` parses all records or none. For a mapping without a window, it only reports a missing field.)
 
 use aws_lambda_events::dynamodb::EventRecord;
 use payments_model::{HeadKey, IrregularEvent, Logged, SequenceNumber, UtcSecond};

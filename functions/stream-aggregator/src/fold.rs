@@ -56,10 +56,9 @@ impl Effect {
     }
 }
 
-/// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence
-/// number of its last change. Leading changes that affect no counter and cause no event are left
-/// out. All events of a commit have the same epoch. The first commit begins with the event `gap`, if
-/// one is given.
+/// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence number of its last
+/// change. Leading changes that affect no counter and cause no event are left out. All events of a commit have the same
+/// epoch. The first commit begins with the event `gap`, if one is given.
 ///
 /// # Errors
 /// Errors of [`Logged::json`].
@@ -108,8 +107,7 @@ fn apply(commit: &mut CountsCommit, change: &Change) {
             if let Some(before) = before {
                 let counts = commit.deltas.entry(before.due_date).or_default();
                 if after.is_none() && before.status.is_terminal() {
-                    // The archive removed the head, or the head expired. The payment still counts in its
-                    // status.
+                    // The archive removed the head, or the head expired. The payment still counts in its status.
                     counts.archived += 1;
                 } else {
                     counts.leave(before.status, before.money);

@@ -111,8 +111,7 @@ impl Aggregator {
         Self { config, store, clock, metrics }
     }
 
-    /// Counts one batch of stream records. The answer's window state stays empty: the checkpoint holds the
-    /// state.
+    /// Counts one batch of stream records. The answer's window state stays empty: the checkpoint holds the state.
     ///
     /// # Errors
     /// [`EventError`](crate::event::EventError) if the mapping is configured wrongly, [`CountError`] if not all changes were counted.

@@ -6,9 +6,8 @@ use payments_store::LogHead;
 
 use crate::fold::Change;
 
-/// The age from which a record shows that the stream may have dropped older records. The stream keeps
-/// records for 24 hours and then drops them without an error. Clocks differ, and reading takes time,
-/// so the age is an hour less.
+/// The age from which a record shows that the stream may have dropped older records. The stream keeps records for 24
+/// hours and then drops them without an error. Clocks differ, and reading takes time, so the age is an hour less.
 const ALMOST_DROPPED: TimeDelta = TimeDelta::hours(23);
 
 const DROPPED: &str =

@@ -28,8 +28,7 @@ pub(crate) struct Change {
 #[derive(Debug, Entry)]
 #[entry(rename_all = "PascalCase")]
 struct Changes {
-    /// Endpoints that were created, changed or deleted, or got another secret; failed changes count
-    /// as well.
+    /// Endpoints that were created, changed or deleted, or got another secret; failed changes count as well.
     webhook_endpoints_changed: u64,
 }
 
@@ -105,8 +104,7 @@ impl Change {
 }
 
 impl Webhooks {
-    /// Notes a change, makes it, and notes its outcome, which is `done` if it succeeds: at least 2
-    /// write units.
+    /// Notes a change, makes it, and notes its outcome, which is `done` if it succeeds: at least 2 write units.
     ///
     /// # Errors
     /// An error if the intent cannot be written, and then nothing is changed; and errors of `make`.

@@ -90,8 +90,7 @@ fn disabled(fields: &mut Fields<'_>) -> bool {
     }
 }
 
-/// Reads an optional list of texts, each parsed. An empty list is invalid: it would pass
-/// everything.
+/// Reads an optional list of texts, each parsed. An empty list is invalid: it would pass everything.
 fn list<T, E: Display>(
     fields: &mut Fields<'_>,
     name: &'static str,

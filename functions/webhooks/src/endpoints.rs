@@ -23,8 +23,7 @@ pub(crate) struct Found {
     pub(crate) endpoint: WebhookEndpoint,
     /// Its state; without a place in the log, the state in which it will begin.
     pub(crate) state: WebhookState,
-    /// Whether it has a place. A restore of the log can lose the place, and the next run of
-    /// `publish` makes a new one.
+    /// Whether it has a place. A restore of the log can lose the place, and the next run of `publish` makes a new one.
     pub(crate) has_place: bool,
     pub(crate) head: Option<LogHead>,
 }
@@ -76,8 +75,7 @@ impl Webhooks {
     ) -> Result<Answer, Problem> {
         let instant = self.clock.instant();
         let now = UtcSecond::new(instant).unwrap_or(UtcSecond::MAX);
-        // The number is read before the endpoints are counted: a create after the count changes the
-        // number.
+        // The number is read before the endpoints are counted: a create after the count changes the number.
         let counted = self.store.webhook_endpoints();
         let (counted, from) = join(counted, self.place(wanted.start, head.as_ref())).await;
         let mut counted = counted?;
@@ -191,8 +189,7 @@ impl Webhooks {
         Ok(EndpointsView { endpoints: views })
     }
 
-    /// Deletes an endpoint, even if it cannot be read. The answer is the endpoint as it was, or its
-    /// id alone.
+    /// Deletes an endpoint, even if it cannot be read. The answer is the endpoint as it was, or its id alone.
     pub(crate) async fn delete(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
         let found = match self.read(id).await {
             Ok(found) => Some(found.ok_or_else(no_such_endpoint)?),
@@ -213,8 +210,7 @@ impl Webhooks {
         }
     }
 
-    /// The current signing secrets of an endpoint. Their holder can sign as the bank, so the trail
-    /// names who read them.
+    /// The current signing secrets of an endpoint. Their holder can sign as the bank, so the trail names who read them.
     pub(crate) async fn secret(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
         let master = self.master.get_secret().await?;
@@ -247,8 +243,7 @@ impl Webhooks {
         EndpointView::new(&found.endpoint, &found.state, found.head.as_ref(), self.clock.now())
     }
 
-    /// The place in the log at which an endpoint begins, or begins again. A log without a head has
-    /// only its beginning.
+    /// The place in the log at which an endpoint begins, or begins again. A log without a head has only its beginning.
     pub(crate) async fn place(&self, start: Start, head: Option<&LogHead>) -> Result<LogPosition, Problem> {
         match (start, head) {
             (Start::Now, head) => Ok(head.map_or(LogPosition::BEGINNING, LogHead::end)),

@@ -9,8 +9,7 @@ use payments_store::Store;
 
 use crate::config::Config;
 
-/// The longest body, in bytes: a URL of 2,048 characters, 50 accounts of 48, and three times as
-/// much for faults.
+/// The longest body, in bytes: a URL of 2,048 characters, 50 accounts of 48, and three times as much for faults.
 const MAX_BODY_BYTES: usize = 16 * 1024;
 
 /// The function.

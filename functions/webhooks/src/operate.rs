@@ -11,8 +11,7 @@ use crate::choice::{Start, invalid, start};
 use crate::endpoints::Found;
 use crate::function::{Webhooks, no_such_endpoint};
 
-/// Time for which both secrets sign after a rotation: a day in which the receiver learns the new
-/// one.
+/// Time for which both secrets sign after a rotation: a day in which the receiver learns the new one.
 const BOTH_SIGN_FOR: TimeDelta = TimeDelta::days(1);
 
 /// The longest id of a remembered event, in bytes. Ids of payments' events have 60.
@@ -71,8 +70,7 @@ impl Webhooks {
             return Err(Problem::for_body(&Pointer::body(), faults));
         };
         let mut found = self.find_placed(id).await?;
-        // An event that blocked the endpoint before it moved on, for example with another filter,
-        // no longer blocks it.
+        // An event that blocked the endpoint before it moved on, for example with another filter, no longer blocks it.
         let (place, blocking) = (found.state.position, found.state.progress.blocking.clone());
         match blocking.filter(|it| it.event_id == event_id && it.after > place) {
             Some(blocking) => {
@@ -109,8 +107,7 @@ impl Webhooks {
         if found.has_skipped(&blocking.event_id) { Ok(()) } else { Err(not_blocking()) }
     }
 
-    /// Raises the generation of an endpoint's secret to the requested one. Both secrets sign for a
-    /// day.
+    /// Raises the generation of an endpoint's secret to the requested one. Both secrets sign for a day.
     pub(crate) async fn rotate(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let mut fields = Fields::parse(body, &Pointer::body())?;
         let asked = fields.number("generation").map(str::parse::<u32>);

@@ -18,9 +18,8 @@ const STILL: TimeDelta = TimeDelta::minutes(1);
 /// The statuses, in the order of a date's list.
 const STATUSES: [&str; 5] = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"];
 
-/// Checks a date's payments, read to the end from `began` on. Each is shown in a state since a
-/// little before. A payment that did not move within the index is listed exactly once, archived or
-/// not.
+/// Checks a date's payments, read to the end from `began` on. Each is shown in a state since a little before. A payment
+/// that did not move within the index is listed exactly once, archived or not.
 pub(crate) fn check_list(bank: &Bank, date: &str, began: DateTime<Utc>, shown: &[Value]) {
     let lost = bank.state().lost.clone();
     let changes = bank.changes.log();

@@ -24,8 +24,7 @@ pub struct Intent {
     pub key: String,
     /// The amount, which no other intent has.
     pub amount: u64,
-    /// The date of the payment, as the client writes it: a date, or an instant in whole seconds of
-    /// UTC.
+    /// The date of the payment, as the client writes it: a date, or an instant in whole seconds of UTC.
     pub scheduled_for: String,
     /// The account that is paid.
     pub payee: String,

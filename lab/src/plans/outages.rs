@@ -118,9 +118,8 @@ impl Outage {
         self.expected().must.first().is_some_and(|(first, _)| *first == alarm)
     }
 
-    /// Returns the alarms of the outage. The times are those of docs/alarms.md: an alarm's own
-    /// periods, after the time until a function is affected. A payment or a run is affected within
-    /// hours.
+    /// Returns the alarms of the outage. The times are those of docs/alarms.md: an alarm's own periods, after the time
+    /// until a function is affected. A payment or a run is affected within hours.
     pub(crate) fn expected(self) -> Expected {
         let (minutes, hours) = (TimeDelta::minutes, TimeDelta::hours);
         // A quarter of an hour (at most three quarters).
@@ -136,8 +135,7 @@ impl Outage {
                     ("DispatchStopped", stopped),
                     ("CountingStopped", stopped),
                     ("CountsDrifted", hours(48)),
-                    // With few changes, drift is the only sign: its repair, and then the next
-                    // change, bring the mark.
+                    // With few changes, drift is the only sign: its repair, and then the next change, bring the mark.
                     ("EventsMissing", hours(120)),
                 ],
                 &["CountsBehind", "DispatchBehind"],

@@ -18,8 +18,7 @@ use crate::time::CLOCKS_AGREE;
 use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
-/// The most tries of a client's request, with waits of 1, 2, 4, … seconds, at most ten minutes
-/// each.
+/// The most tries of a client's request, with waits of 1, 2, 4, … seconds, at most ten minutes each.
 pub(crate) const TRIES: u32 = 16;
 
 /// The longest wait.
@@ -35,8 +34,7 @@ const BATCH: usize = 10;
 /// before that instant.
 pub(crate) type Then = fn(Arc<Bank>, usize, DateTime<Utc>);
 
-/// Asks for `payments` a day, as clients, until `end`, and `then` for something else. A payment is
-/// due before the end.
+/// Asks for `payments` a day, as clients, until `end`, and `then` for something else. A payment is due before the end.
 pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>, then: Then) {
     let mut random = bank.seed.source("clients");
     while bank.time.now() < end {

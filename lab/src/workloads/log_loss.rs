@@ -1,8 +1,7 @@
 //! The loss of the log's own table, beside the hot one: its extent, and how an operator brings the log back.
 //!
-//! The table is restored to an instant of its own, or an empty one takes its place. Then lost
-//! cursors are gone, the numbers of the epoch that ended stay used, and the journal may have more
-//! events than the log.
+//! The table is restored to an instant of its own, or an empty one takes its place. Then lost cursors are gone, the
+//! numbers of the epoch that ended stay used, and the journal may have more events than the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -25,8 +25,7 @@ const STRANGERS: u64 = 5;
 /// The time between reads of a list while the API fails.
 const READS_EVERY: TimeDelta = TimeDelta::seconds(15);
 
-/// The number of payments that are due together while writes are throttled: the alarm is set for a
-/// bank of millions.
+/// The number of payments that are due together while writes are throttled: the alarm is set for a bank of millions.
 const DUE_TOGETHER: usize = 25;
 
 /// The time until these payments are due.

@@ -18,8 +18,7 @@ use crate::world::bank::Bank;
 /// The time after which the operator repeats the actions of an alarm that is still on.
 const AGAIN_AFTER: TimeDelta = TimeDelta::hours(6);
 
-/// The time for which the counters must have kept up before a repair, which comes as long after the
-/// recount.
+/// The time for which the counters must have kept up before a repair, which comes as long after the recount.
 const BEFORE_A_REPAIR: TimeDelta = TimeDelta::minutes(25 * 60 + 5);
 
 /// The most tries of a repair: payments of a date may change between its recount and its repair.
@@ -96,8 +95,7 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
             Ok(())
         }
         Action::AskTheService if alarm == "ResultsOfOtherTransfers" => reversed::reverse(bank),
-        // Their answers change nothing here. Outages need no other parameters or calendars, and
-        // lose no file.
+        // Their answers change nothing here. Outages need no other parameters or calendars, and lose no file.
         Action::AskTheService
         | Action::AskTheClient
         | Action::Raise(_)

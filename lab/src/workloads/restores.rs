@@ -209,8 +209,7 @@ impl Operator<'_> {
         Err(anyhow!("the log cannot be read to its end"))
     }
 
-    /// Amends and cancels some payments by mistake, as the faulty client. Returns the version that
-    /// each had before.
+    /// Amends and cancels some payments by mistake, as the faulty client. Returns the version that each had before.
     async fn change_wrongly(&self) -> BTreeMap<String, u64> {
         let (bank, soon) = (self.bank, self.bank.time.now() + TimeDelta::hours(6));
         let scheduled = heads(bank, "SCHEDULED").unwrap_or_default();

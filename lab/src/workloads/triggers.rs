@@ -25,15 +25,13 @@ use crate::plans::faults::FaultKind;
 use crate::time::{pause, to_next};
 use crate::world::bank::Bank;
 
-/// The time for which a consumer of the stream looks after its last record: longer than its windows
-/// are open.
+/// The time for which a consumer of the stream looks after its last record: longer than its windows are open.
 const LINGER: TimeDelta = TimeDelta::seconds(90);
 
 /// The time between its looks.
 const LOOK: TimeDelta = TimeDelta::seconds(5);
 
-/// The days, before and after today, that a recount reads. The recount of the month's end reads
-/// all.
+/// The days, before and after today, that a recount reads. The recount of the month's end reads all.
 const RECOUNTED: [i64; 2] = [-1, 0];
 
 /// The time between writes of the journal while faults happen. With one each minute, as in the

@@ -18,8 +18,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-/// The number of times that a receiver yields before it answers, so that requests that can overlap
-/// do.
+/// The number of times that a receiver yields before it answers, so that requests that can overlap do.
 const PAUSES: usize = 20;
 
 /// The reaction of a receiver to a message.

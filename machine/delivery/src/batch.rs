@@ -93,8 +93,7 @@ impl Batch {
         self.records.iter().position(|record| record.sequence_number().as_str() == id)
     }
 
-    /// Returns the next deliveries after a failure of the whole batch, by an error of the function
-    /// or by its response.
+    /// Returns the next deliveries after a failure of the whole batch, by an error of the function or by its response.
     pub(crate) fn retry(mut self, settings: &StreamSettings, function_error: bool) -> Next {
         if settings.bisect_batch_on_function_error && function_error && self.records.len() > 1 {
             let half = self.records.len().div_ceil(2);

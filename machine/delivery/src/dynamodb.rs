@@ -111,9 +111,8 @@ impl DynamoDbStream {
         }
     }
 
-    /// Reads a page. A shard has ended when GetRecords returns no further iterator. The ending
-    /// sequence number of DescribeStream does not help: the embedded engine gives open shards one,
-    /// too.
+    /// Reads a page. A shard has ended when GetRecords returns no further iterator. The ending sequence number of
+    /// DescribeStream does not help: the embedded engine gives open shards one, too.
     pub(crate) async fn read(&self, shard: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
         let page = self.page(shard, cursor, limit).await?;
         let event = |record: &types::Record| self.event(record);

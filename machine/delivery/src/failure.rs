@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use crate::page::ShardId;
 use crate::record::Record;
 
-/// The reason for which records are discarded: the function failed on the same batch more often
-/// than it is retried.
+/// The reason for which records are discarded: the function failed on the same batch more often than it is retried.
 const CONDITION: &str = "RetryAttemptsExhausted";
 
 /// A batch whose retries are exhausted.

@@ -50,8 +50,7 @@ pub struct StreamSettings {
     /// Whether the function says which records failed.
     #[serde(default, rename = "FunctionResponseTypes", deserialize_with = "response::reports_failures")]
     pub report_batch_item_failures: bool,
-    /// The length of tumbling windows, 1 second to [`MAX_TUMBLING_WINDOW`]; `None` for a mapping
-    /// without windows.
+    /// The length of tumbling windows, 1 second to [`MAX_TUMBLING_WINDOW`]; `None` for a mapping without windows.
     #[serde(default, rename = "TumblingWindowInSeconds", deserialize_with = "some_seconds")]
     pub tumbling_window: Option<TimeDelta>,
     /// The destination of reports about discarded batches.

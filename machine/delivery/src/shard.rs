@@ -280,8 +280,7 @@ impl ShardReader {
         DeliveryOutcome::Discarded { records: batch.records.len() }
     }
 
-    /// Moves the checkpoint past records, and past records that the filter dropped if they were the
-    /// last.
+    /// Moves the checkpoint past records, and past records that the filter dropped if they were the last.
     fn advance(&mut self, records: &[Record]) {
         self.advance_to(records);
         self.note_idle();

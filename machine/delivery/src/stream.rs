@@ -3,9 +3,8 @@
 //! Source: *AWS Lambda Developer Guide*, "Process DynamoDB records with Lambda" and the pages that the modules name.
 //! Each shard is read in order, one invocation at a time. A failing batch blocks its own shard and no other. A parent
 //! shard is finished before its children begin. Not simulated: parallelization factors above 1, pauses between retries
-//! (the caller decides when to step). A stream in memory can be trimmed; a shard's reader then
-//! continues with the oldest record that is left, as Lambda does from a checkpoint that was
-//! trimmed.
+//! (the caller decides when to step). A stream in memory can be trimmed; a shard's reader then continues with the
+//! oldest record that is left, as Lambda does from a checkpoint that was trimmed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -29,8 +28,7 @@ pub struct StreamMapping {
     settings: StreamSettings,
     source: Source,
     shards: Vec<ShardReader>,
-    /// The number of changes of a stream in memory when its list was read. Every shard here was on
-    /// the list.
+    /// The number of changes of a stream in memory when its list was read. Every shard here was on the list.
     listed: Option<u64>,
     cuts: Option<Mutex<Box<Cut>>>,
     discards: AtomicU64,
@@ -49,9 +47,8 @@ impl StreamMapping {
         &self.settings
     }
 
-    /// Gives the cutting of batches to the caller: `cut` gets the number of records that a batch
-    /// could have and returns the number that it has. With unlimited retries, a batch that failed
-    /// is cut anew, as by a poller that took over.
+    /// Gives the cutting of batches to the caller: `cut` gets the number of records that a batch could have and returns
+    /// the number that it has. With unlimited retries, a batch that failed is cut anew, as by a poller that took over.
     pub fn with_batch_cuts(mut self, cut: impl FnMut(usize) -> usize + Send + 'static) -> Self {
         self.cuts = Some(Mutex::new(Box::new(cut)));
         self
@@ -173,9 +170,8 @@ impl StreamMapping {
         self.shards.retain(|shard| is_listed(shard) || !shard.is_finished());
     }
 
-    /// Continues after each shard's checkpoint, as a mapping that was disabled and is enabled:
-    /// records that were read before, and not processed, are read again. Records that were trimmed
-    /// meanwhile are lost.
+    /// Continues after each shard's checkpoint, as a mapping that was disabled and is enabled: records that were read
+    /// before, and not processed, are read again. Records that were trimmed meanwhile are lost.
     pub fn resume_from_checkpoints(&mut self) {
         self.shards.iter_mut().for_each(ShardReader::resume);
     }

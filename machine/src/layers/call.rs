@@ -55,8 +55,7 @@ pub enum Fate {
     LoseRequest,
     /// The engine executes the try, but the response is lost.
     LoseReply,
-    /// The try is a SendMessageBatch, and SQS rejects its first entry. Only a simulated SQS can do
-    /// that.
+    /// The try is a SendMessageBatch, and SQS rejects its first entry. Only a simulated SQS can do that.
     RefuseFirstEntry,
     /// The process is killed before the try is sent.
     KillBefore,

@@ -29,8 +29,7 @@ const AT_MOST: usize = 8;
 /// The longest heat. A partition splits after seven minutes of it.
 pub const LONGEST_HEAT: TimeDelta = TimeDelta::minutes(12);
 
-/// The most seconds by which a place is brought to the present, one by one. Before that, all was
-/// calm.
+/// The most seconds by which a place is brought to the present, one by one. Before that, all was calm.
 const REMEMBERED: i64 = LONGEST_HEAT.num_seconds() + 600;
 
 /// Limits of a partition, in units a second.
@@ -94,8 +93,7 @@ struct State {
     places: BTreeMap<String, Place>,
     /// The shard of each head, by which its entries in indexes are found.
     shards: BTreeMap<Key, String>,
-    /// The cost of the last write of each item: the same as that of a write whose condition it
-    /// fails.
+    /// The cost of the last write of each item: the same as that of a write whose condition it fails.
     costs: BTreeMap<(String, Key), CapacityUse>,
     charges: Vec<Charge>,
 }
@@ -178,8 +176,7 @@ impl Throttle {
             let is_failed =
                 answer["__type"].as_str().is_some_and(|kind| kind.ends_with("ConditionalCheckFailedException"));
             if is_failed {
-                // The engine reports nothing here. DynamoDB charges for the stored item, at least 1
-                // unit.
+                // The engine reports nothing here. DynamoDB charges for the stored item, at least 1 unit.
                 let table = input["TableName"].as_str().unwrap_or_default();
                 let least = || CapacityUse::from([((operation.to_owned(), table.to_owned()), 2)]);
                 used = state.costs.get(&id).cloned().unwrap_or_else(least);

@@ -8,8 +8,7 @@ use payments_store::schema::{HISTORY, PAYMENTS};
 
 use crate::stack::Stack;
 
-/// The interval of the search for expired items, which reads both tables. DynamoDB takes days at
-/// the most.
+/// The interval of the search for expired items, which reads both tables. DynamoDB takes days at the most.
 const EVERY: TimeDelta = TimeDelta::hours(6);
 
 /// The expiry of the items of the hot table and of the long-term table.

@@ -78,6 +78,14 @@ pub async fn lost(old: &Store, new: &Store, shards: ShardCount) -> Result<Vec<Lo
     Ok(cancelled.intersection(&scheduled).cloned().collect())
 }
 
+/// Counts the scheduled payments of the new hot table, which are paid when they are due.
+///
+/// # Errors
+/// If the table cannot be read.
+pub async fn scheduled(new: &Store, shards: ShardCount) -> Result<usize> {
+    Ok(heads(new, shards, Status::Scheduled).await?.len())
+}
+
 async fn heads(store: &Store, shards: ShardCount, status: Status) -> Result<BTreeSet<Lost>> {
     let mut heads = BTreeSet::new();
     for shard in shards.all() {

@@ -15,9 +15,8 @@ const MAX_ATTEMPTS: u32 = 3;
 /// The timeout of one attempt; DynamoDB normally answers within tens of milliseconds.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The same two timeouts in functions of the API on AWS. While DynamoDB is slow, each request
-/// occupies an invocation for several of them, and all functions share the account's concurrent
-/// invocations.
+/// The same two timeouts in functions of the API on AWS. While DynamoDB is slow, each request occupies an invocation
+/// for several of them, and all functions share the account's concurrent invocations.
 pub const HTTP_CALL_TIMEOUT: Duration = Duration::from_secs(2);
 #[cfg(feature = "aws")]
 const HTTP_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);

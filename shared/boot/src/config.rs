@@ -134,17 +134,15 @@ impl<'a> Lookup<'a> {
         self.required("ACCOUNT_CLAIM", "the claim that names a token's accounts")
     }
 
-    /// Reads `MACHINE_CLIENTS`: the clients whose tokens pass without the account claim, separated
-    /// by commas. `none` names no client. The variable has no default: if it were forgotten, every
-    /// machine would be rejected.
+    /// Reads `MACHINE_CLIENTS`: the clients whose tokens pass without the account claim, separated by commas. `none`
+    /// names no client. The variable has no default: if it were forgotten, every machine would be rejected.
     pub fn machine_clients(&self) -> Result<Vec<String>, ConfigError> {
         let clients: String = self.required("MACHINE_CLIENTS", "the clients that name no accounts, or none")?;
         let named = clients.split(',').filter(|client| !client.is_empty() && *client != NO_CLIENTS);
         Ok(named.map(str::to_owned).collect())
     }
 
-    /// Whether this is `sam local`, which has no JWT authorizers, so that requests arrive without
-    /// claims.
+    /// Whether this is `sam local`, which has no JWT authorizers, so that requests arrive without claims.
     ///
     /// A deployed function never looks like it. Only `sam local` sets `AWS_SAM_LOCAL`, and a test keeps it out of
     /// the template. Someone who may configure a function could still set it, so the log stream has to agree:

@@ -16,9 +16,8 @@ const CALLS_AFTER_A_LOOK: u32 = 2;
 /// most half of the time that is left.
 pub const MARGIN: Duration = CALL_TIMEOUT.saturating_mul(CALLS_AFTER_A_LOOK).saturating_add(Duration::from_secs(1));
 
-/// Time for which an HTTP request starts work. The calls of one payment come after it, each of at
-/// most 5 s. `tests/rules` adds them up: a request ends before the functions' timeout of 28 s and
-/// API Gateway's of 30 s.
+/// Time for which an HTTP request starts work. The calls of one payment come after it, each of at most 5 s.
+/// `tests/rules` adds them up: a request ends before the functions' timeout of 28 s and API Gateway's of 30 s.
 pub const HTTP_BUDGET: Duration = Duration::from_secs(5);
 
 /// The instant at which an invocation stops starting work.
@@ -38,8 +37,7 @@ impl Deadline {
         Self { clock: clock.clone(), stop: end - margin }
     }
 
-    /// Creates the deadline of an HTTP request: work that starts within five seconds ends before API Gateway's
-    /// timeout.
+    /// Creates the deadline of an HTTP request: work that starts within five seconds ends before API Gateway's timeout.
     pub fn for_http(clock: &Clock) -> Self {
         Self { clock: clock.clone(), stop: clock.instant() + TimeDelta::from_std(HTTP_BUDGET).unwrap_or_default() }
     }

@@ -9,13 +9,11 @@ use payments_model::webhook::MasterSecret;
 use payments_model::{Outage, OutageKind};
 use tokio::sync::OnceCell;
 
-/// The master secret of webhooks. Each sandbox reads it once, so a changed secret needs a new
-/// deployment.
+/// The master secret of webhooks. Each sandbox reads it once, so a changed secret needs a new deployment.
 #[derive(Clone)]
 pub struct WebhookMaster(Arc<Source>);
 
-/// The prefix of a variable that holds the secret itself: for `sam local`, which has no Secrets
-/// Manager.
+/// The prefix of a variable that holds the secret itself: for `sam local`, which has no Secrets Manager.
 #[cfg(feature = "aws")]
 const GIVEN: &str = "given:";
 

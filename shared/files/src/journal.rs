@@ -14,8 +14,7 @@ use crate::kind::FileKind;
 /// The bytes of events after which a file is full. It ends with a segment, so it may have a segment more.
 pub const MAX_OBJECT_BYTES: usize = 5 * 1024 * 1024;
 
-/// The most bytes of a file's text. Calls for segments bring some at a time, and one line describes
-/// the file.
+/// The most bytes of a file's text. Calls for segments bring some at a time, and one line describes the file.
 const MAX_TEXT_BYTES: u64 = (2 * MAX_OBJECT_BYTES + MAX_SEGMENT_BYTES) as u64;
 
 /// The format.

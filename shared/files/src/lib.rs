@@ -167,8 +167,7 @@ impl LinkedFiles {
         Ok(files)
     }
 
-    /// A link with which anybody can download a file for `lasts`; `None` for a folder. The file
-    /// need not exist.
+    /// A link with which anybody can download a file for `lasts`; `None` for a folder. The file need not exist.
     ///
     /// # Errors
     /// The link cannot be signed.

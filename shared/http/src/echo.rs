@@ -1,9 +1,8 @@
 //! Texts of a request that its answer repeats: cut, so that no answer grows with its request.
 //!
-//! Lambda accepts answers of up to 6 MB, in which an answer's JSON is a JSON string once more: a
-//! control character takes 7 bytes then. A batch has up to 100 problems, each with at most 10
-//! faults of at most two texts of [`MAX_ECHOED_BYTES`] beside the code's own words: 1.2 MB at the
-//! very worst, 1.6 MB in base64.
+//! Lambda accepts answers of up to 6 MB, in which an answer's JSON is a JSON string once more: a control character
+//! takes 7 bytes then. A batch has up to 100 problems, each with at most 10 faults of at most two texts of
+//! [`MAX_ECHOED_BYTES`] beside the code's own words: 1.2 MB at the very worst, 1.6 MB in base64.
 
 use std::borrow::Cow;
 

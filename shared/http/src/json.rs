@@ -11,8 +11,7 @@ use crate::echo::echoed;
 use crate::pointer::Pointer;
 use crate::problem::{MAX_ERRORS, Problem, ProblemKind};
 
-/// The fields of a JSON object, and their faults. Each field is taken once; [`Fields::end`] finds
-/// those that were not.
+/// The fields of a JSON object, and their faults. Each field is taken once; [`Fields::end`] finds those that were not.
 #[derive(Debug)]
 pub struct Fields<'b> {
     left: Vec<(String, &'b RawValue)>,

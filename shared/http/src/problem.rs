@@ -9,8 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::echo::{self, echoed};
 use crate::pointer::Pointer;
 
-/// Time that a client should wait before it repeats a request that was throttled or failed in an
-/// outage.
+/// Time that a client should wait before it repeats a request that was throttled or failed in an outage.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// The most faults of a body that its problem shows.
@@ -268,8 +267,7 @@ impl Problem {
         Self::new(ProblemKind::Unavailable, "The batch ran out of time before this payment; send it again.")
     }
 
-    /// A request whose time was over before its work, or that conflicted with a change of the same
-    /// payment.
+    /// A request whose time was over before its work, or that conflicted with a change of the same payment.
     pub fn repeat() -> Self {
         Self::new(ProblemKind::Unavailable, "The request ran out of time, or met another one; repeat it.")
     }

@@ -29,8 +29,7 @@ pub(crate) const ENCODING: &str = "Content-Encoding";
 /// The longest name of a person that is kept, in bytes.
 const MAX_PERSON_BYTES: usize = 256;
 
-/// The highest version that `If-Match` takes: nine digits, as `openapi.yaml` says. No payment has
-/// as many.
+/// The highest version that `If-Match` takes: nine digits, as `openapi.yaml` says. No payment has as many.
 const MAX_IF_MATCH: u32 = 999_999_999;
 
 /// An authorized request to one of the API's routes. `Request::from_event` is the only way to get one.
@@ -85,8 +84,7 @@ impl<'e> Request<'e> {
         Actor::client(self.client_name())
     }
 
-    /// The operator, as trails name people: the token's person, or the token's client if it names
-    /// no person.
+    /// The operator, as trails name people: the token's person, or the token's client if it names no person.
     pub fn operator(&self) -> Actor {
         Actor::operator(self.person_claim().unwrap_or_else(|| self.client_name()))
     }
@@ -108,8 +106,7 @@ impl<'e> Request<'e> {
         (self.client() != Some(name)).then_some(name)
     }
 
-    /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs do not say
-    /// it.
+    /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs do not say it.
     pub fn is_of_another_site(&self) -> bool {
         self.event.headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin")
     }
@@ -119,8 +116,7 @@ impl<'e> Request<'e> {
         claims(self.event).is_none_or(|claims| has_scope(claims, scope))
     }
 
-    /// Whether the token was given to this client. On one machine a request without a token belongs
-    /// to every client.
+    /// Whether the token was given to this client. On one machine a request without a token belongs to every client.
     pub fn is_of_client(&self, client: &str) -> bool {
         claims(self.event).is_none() || self.client() == Some(client)
     }
@@ -201,9 +197,8 @@ impl<'e> Request<'e> {
 
     /// The query parameters; all of them must be among `known`.
     ///
-    /// The parameters come from the raw query, which API Gateway passes on as it received it. In
-    /// its own map of parameters, commas join repeated ones, so a value with a comma looks like
-    /// two.
+    /// The parameters come from the raw query, which API Gateway passes on as it received it. In its own map of
+    /// parameters, commas join repeated ones, so a value with a comma looks like two.
     ///
     /// # Errors
     /// [`ProblemKind::InvalidParameter`] if one is unknown.

@@ -46,8 +46,7 @@ pub struct PaymentView {
     data: Option<Box<RawValue>>,
 }
 
-/// The reason why a payment is not due at the time that its client asked for, and the calendar that
-/// decided.
+/// The reason why a payment is not due at the time that its client asked for, and the calendar that decided.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MoveView {
@@ -71,8 +70,7 @@ impl MoveView {
     }
 }
 
-/// The payments that a list left out, because their items cannot be read: a member of the list, and
-/// a metric.
+/// The payments that a list left out, because their items cannot be read: a member of the list, and a metric.
 #[derive(Debug, Default, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
 pub struct Unreadable {

@@ -8,9 +8,8 @@ pub const MAX_ACCOUNT_ID_BYTES: usize = 48;
 
 /// An account id: 1 to [`MAX_ACCOUNT_ID_BYTES`] ASCII letters, digits, `.`, `_` or `-`, but neither `.` nor `..`.
 ///
-/// `#` is not allowed, because it separates the parts of a key. `.` and `..` are not, because
-/// clients remove such a segment from a path, with the segment before, and send the request to
-/// another route.
+/// `#` is not allowed, because it separates the parts of a key. `.` and `..` are not, because clients remove such a
+/// segment from a path, with the segment before, and send the request to another route.
 ///
 /// ```
 /// # use payments_model::AccountId;

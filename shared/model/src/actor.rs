@@ -19,9 +19,8 @@ const KEPT_CHARACTERS: usize = 24;
 /// The character between the kept characters and the hash of a shortened name.
 const MARK: char = '~';
 
-/// The bytes of a hash that a shortened name has, each as two hexadecimal digits. An attacker who
-/// wants the actor of a certain client needs 2^48 names; among a million clients, two have the same
-/// hash with a probability of 1 in 500.
+/// The bytes of a hash that a shortened name has, each as two hexadecimal digits. An attacker who wants the actor of a
+/// certain client needs 2^48 names; among a million clients, two have the same hash with a probability of 1 in 500.
 const HASH_BYTES: usize = 6;
 
 /// The kind of an actor.
@@ -142,9 +141,8 @@ impl FromStr for Actor {
     }
 }
 
-/// Returns a name as it is stored: unchanged if it fits and does not look shortened, else a
-/// shortened one. A character that is not printable ASCII becomes `?` there. A token without a name
-/// is `unknown`.
+/// Returns a name as it is stored: unchanged if it fits and does not look shortened, else a shortened one. A character
+/// that is not printable ASCII becomes `?` there. A token without a name is `unknown`.
 fn stored_name(name: &str) -> String {
     if name.is_empty() {
         return "unknown".to_owned();

@@ -13,8 +13,7 @@ use crate::payment::transition::Status;
 /// The number of statuses.
 const STATUSES: usize = Status::ALL.len();
 
-/// Counts and sums of the payments of one date. Sums of zero are left out, so equal numbers are
-/// equal values.
+/// Counts and sums of the payments of one date. Sums of zero are left out, so equal numbers are equal values.
 ///
 /// ```
 /// # use payments_model::*;

@@ -19,8 +19,7 @@ pub fn causes(error: &(dyn Error + 'static)) -> Vec<String> {
     std::iter::successors(Some(error), |&error| error.source()).map(ToString::to_string).collect()
 }
 
-/// The error of a failed call to another service. It knows its kind, so it is classified only where
-/// it arises.
+/// The error of a failed call to another service. It knows its kind, so it is classified only where it arises.
 pub trait Outage: Error + Send + Sync + 'static {
     /// The kind of this error.
     fn kind(&self) -> OutageKind;

@@ -5,8 +5,7 @@ use std::str::FromStr;
 /// The longest reference, in characters: that of an end-to-end reference in ISO 20022 (`Max35Text`).
 pub const MAX_REFERENCE_CHARS: usize = 35;
 
-/// The characters of a reference beside letters, digits and spaces: those that SEPA's schemes carry
-/// without change.
+/// The characters of a reference beside letters, digits and spaces: those that SEPA's schemes carry without change.
 const MARKS: &str = "/-?:().,'+";
 
 /// A client's reference of a payment: 1 to [`MAX_REFERENCE_CHARS`] letters, digits, spaces and `/-?:().,'+`, without a

@@ -16,8 +16,7 @@ pub enum QueueError {
     /// SQS throttles the call.
     #[error("SQS throttled the message")]
     Throttled(#[source] Cause),
-    /// No reply, an unreadable reply, or a fault of SQS. The message may have been sent; the receiver
-    /// deduplicates.
+    /// No reply, an unreadable reply, or a fault of SQS. The message may have been sent; the receiver deduplicates.
     #[error("SQS did not confirm the message")]
     Unavailable(#[source] Cause),
     /// SQS rejected the message or the call: a missing queue or permission, or a fault of ours.

@@ -102,8 +102,7 @@ pub struct Received {
 pub struct Counts {
     /// Messages that a receive may return (SQS: `ApproximateNumberOfMessages`).
     pub visible: usize,
-    /// Received messages that are neither deleted nor visible again
-    /// (SQS: `ApproximateNumberOfMessagesNotVisible`).
+    /// Received messages that are neither deleted nor visible again (SQS: `ApproximateNumberOfMessagesNotVisible`).
     pub in_flight: usize,
 }
 
@@ -179,8 +178,7 @@ impl Queue {
         id
     }
 
-    /// Receives up to `max` messages, at most [`MAX_RECEIVED`], and hides them until the visibility
-    /// timeout ends.
+    /// Receives up to `max` messages, at most [`MAX_RECEIVED`], and hides them until the visibility timeout ends.
     #[must_use = "received messages are hidden until their visibility timeout ends"]
     pub fn receive(&self, max: usize, now: DateTime<Utc>) -> Vec<Received> {
         let mut dead = Vec::new();
@@ -251,10 +249,9 @@ impl Queue {
         Counts { visible: contents.visible.len(), in_flight: contents.in_flight.len() }
     }
 
-    /// Returns the time at which the oldest message was sent (SQS:
-    /// `ApproximateAgeOfOldestMessage`). A message that was received more than three times is not
-    /// counted: SQS moves it to the back of the queue (*Available CloudWatch metrics for Amazon
-    /// SQS*).
+    /// Returns the time at which the oldest message was sent (SQS: `ApproximateAgeOfOldestMessage`). A message that was
+    /// received more than three times is not counted: SQS moves it to the back of the queue (*Available CloudWatch
+    /// metrics for Amazon SQS*).
     pub fn oldest_sent_at(&self) -> Option<DateTime<Utc>> {
         let contents = self.contents();
         let counted = contents.messages.values().filter(|message| message.receive_count <= MOST_RECEIVES_OF_THE_OLDEST);

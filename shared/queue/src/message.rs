@@ -185,10 +185,9 @@ struct ResultJson {
 impl SettlementResult {
     /// Parses a message.
     ///
-    /// Unknown fields are ignored. `accountId` and `dueAt` are used only together, because one
-    /// alone locates nothing. A long reason is cut. A failure without a listed code is `NARR`. The
-    /// code and the reason of a processed payment are ignored: the status alone says whether the
-    /// money moved.
+    /// Unknown fields are ignored. `accountId` and `dueAt` are used only together, because one alone locates nothing. A
+    /// long reason is cut. A failure without a listed code is `NARR`. The code and the reason of a processed payment
+    /// are ignored: the status alone says whether the money moved.
     pub fn parse(message: &str) -> Result<Self, SettlementResultError> {
         use SettlementResultError as E;
         let json: ResultJson = serde_json::from_str(message).map_err(E::Json)?;

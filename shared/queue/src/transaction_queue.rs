@@ -14,10 +14,9 @@ use crate::message::PaymentRequest;
 pub trait TransactionQueue: Debug + Send + Sync {
     /// Sends the requests and returns a result for each, in their order.
     ///
-    /// Every reply is awaited and read whole. A failed call fails all of its messages, a failed
-    /// entry only its own. A failed message may have been sent all the same
-    /// ([`QueueError::Unavailable`]); sending it again is harmless. An in-process queue receives
-    /// the messages at `now`.
+    /// Every reply is awaited and read whole. A failed call fails all of its messages, a failed entry only its own. A
+    /// failed message may have been sent all the same ([`QueueError::Unavailable`]); sending it again is harmless. An
+    /// in-process queue receives the messages at `now`.
     async fn send(&self, requests: &[PaymentRequest], now: DateTime<Utc>) -> Vec<Result<(), QueueError>>;
 }
 

@@ -188,8 +188,7 @@ fn unmentioned() -> QueueError {
     QueueError::Unavailable(Arc::new(Unmentioned))
 }
 
-/// A code without its namespace, which the query protocol adds
-/// (`AWS.SimpleQueueService.RequestThrottled`).
+/// A code without its namespace, which the query protocol adds (`AWS.SimpleQueueService.RequestThrottled`).
 fn bare(code: &str) -> &str {
     code.rsplit(['.', '#']).next().unwrap_or(code)
 }

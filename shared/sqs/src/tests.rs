@@ -102,8 +102,7 @@ impl Scripted {
     }
 }
 
-/// A reply to a batch: amounts in `failing` fail, those in `unmentioned` are left out, the others are
-/// sent.
+/// A reply to a batch: amounts in `failing` fail, those in `unmentioned` are left out, the others are sent.
 fn reply(call: &Value, failing: &[i64], unmentioned: &[i64]) -> Value {
     let (mut successful, mut failed) = (Vec::new(), Vec::new());
     for entry in call["Entries"].as_array().unwrap() {

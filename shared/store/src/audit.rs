@@ -95,8 +95,7 @@ struct OutcomeItem {
 }
 
 impl Store {
-    /// Writes an intent, unless the action has one: 1 write unit for each KB. Returns the existing
-    /// intent, if any.
+    /// Writes an intent, unless the action has one: 1 write unit for each KB. Returns the existing intent, if any.
     pub async fn put_audit_intent(&self, intent: &AuditIntent) -> Result<Option<AuditIntent>, StoreError> {
         let AuditIntent { name, at, by, subject, request, action, arguments } = intent.clone();
         let attributes = IntentItem { at: at.to_string(), by, subject, request, action, arguments };
@@ -137,9 +136,8 @@ impl Store {
         self.audit_entries(items).pop().map(|(_, entry)| entry).transpose()
     }
 
-    /// Returns the actions of a month before `before`, the newest first: strongly consistent, 1
-    /// read unit for each 4 KB. The call reads `most` items and at most a megabyte, and an action
-    /// has two items.
+    /// Returns the actions of a month before `before`, the newest first: strongly consistent, 1 read unit for each 4
+    /// KB. The call reads `most` items and at most a megabyte, and an action has two items.
     pub async fn audit_page(
         &self,
         month: &AuditMonth,
@@ -159,8 +157,7 @@ impl Store {
             .expression_attribute_values(":before", AttributeValue::S(before.map_or("~".to_owned(), audit_sort)));
         let answer = query.send().await.map_err(failed("Query"))?;
         let (mut items, more) = (answer.items.unwrap_or_default(), answer.last_evaluated_key.is_some());
-        // An outcome comes before its intent here. If the intent is not on this page, both are on
-        // the next one.
+        // An outcome comes before its intent here. If the intent is not on this page, both are on the next one.
         if more && items.len() > 1 && items.last().is_some_and(|item| text_of(item, "sk").ends_with("#outcome")) {
             items.pop();
         }

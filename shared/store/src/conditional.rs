@@ -52,9 +52,8 @@ pub(crate) fn conditional<T, E: ConditionalError>(
 }
 
 impl Store {
-    /// Writes all actions or none. If conditions failed, returns the place of the first such
-    /// action. A failed condition counts for more than a conflict, because repeating does not
-    /// change it.
+    /// Writes all actions or none. If conditions failed, returns the place of the first such action. A failed condition
+    /// counts for more than a conflict, because repeating does not change it.
     pub(crate) async fn transact(
         &self,
         actions: Result<Vec<TransactWriteItem>, BuildError>,
@@ -78,9 +77,8 @@ impl Store {
     }
 }
 
-/// `#0 = :0`, `#1 = :1` and so on for all attributes of an item except its key, with their names
-/// and values: conditions or assignments, depending on the separator. They are in the order of the
-/// names.
+/// `#0 = :0`, `#1 = :1` and so on for all attributes of an item except its key, with their names and values: conditions
+/// or assignments, depending on the separator. They are in the order of the names.
 pub(crate) fn equations(
     item: &Item,
     between: &str,

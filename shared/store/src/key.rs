@@ -121,9 +121,8 @@ pub fn head_sort(slot: Slot) -> String {
     format!("{}#{}", slot.at, slot.payment_id)
 }
 
-/// The sort key of a payment's place among its account's payments: `<dueAt>#<paymentId>`. This key has
-/// the form of [`head_sort`], so payments with their first due time and payments with another due time
-/// have one order.
+/// The sort key of a payment's place among its account's payments: `<dueAt>#<paymentId>`. This key has the form of
+/// [`head_sort`], so payments with their first due time and payments with another due time have one order.
 pub(crate) fn place_sort(place: Place) -> String {
     format!("{}#{}", place.due_at, place.payment_id)
 }

@@ -9,8 +9,7 @@ use crate::report::job;
 use crate::webhook::endpoint::{CREATED, ENDPOINTS};
 
 payments_model::kinds! {
-    /// A kind of items. A new kind is added here: in tests, a call that writes an item of an
-    /// unknown kind is denied.
+    /// A kind of items. A new kind is added here: in tests, a call that writes an item of an unknown kind is denied.
     ItemKind {
         /// The head of a payment.
         Head = "head",

@@ -9,10 +9,9 @@ use crate::error::{StoreError, failed, incomplete};
 use crate::item::Item;
 use crate::store::Store;
 
-/// The timeout of one call, with all its attempts and the waits between them, and so the most time
-/// that one read or one write of the store takes. Functions of the API give their calls less.
-/// Methods that may write again: [`Store::put_archived_head`] and [`Store::mark_reported`] twice,
-/// [`Store::cancel_payment`] three times.
+/// The timeout of one call, with all its attempts and the waits between them, and so the most time that one read or one
+/// write of the store takes. Functions of the API give their calls less. Methods that may write again:
+/// [`Store::put_archived_head`] and [`Store::mark_reported`] twice, [`Store::cancel_payment`] three times.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The most keys of one BatchGetItem, by DynamoDB's quota.
@@ -29,8 +28,7 @@ pub(crate) struct Reading {
 }
 
 impl Store {
-    /// Ends a read of several calls after the time of one. A read can stop anywhere, but a write
-    /// cannot.
+    /// Ends a read of several calls after the time of one. A read can stop anywhere, but a write cannot.
     ///
     /// The read is boxed at once: it contains the SDK's large futures, and each caller's future
     /// would hold it three times.
@@ -58,8 +56,7 @@ impl Store {
         self.bounded("BatchGetItem", self.batch_get_in_rounds(table, keys, reading)).await
     }
 
-    /// Reads unprocessed keys again, in at most [`MAX_ROUNDS`] calls and while each call returns
-    /// something.
+    /// Reads unprocessed keys again, in at most [`MAX_ROUNDS`] calls and while each call returns something.
     async fn batch_get_in_rounds(
         &self,
         table: &str,

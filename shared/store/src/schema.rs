@@ -16,9 +16,8 @@ use crate::store::TableNames;
 /// The attribute with the time at which DynamoDB may delete an item of the hot table, in seconds since 1970.
 pub const EXPIRES_AT: &str = "expires_at";
 
-/// The attribute with the time at which DynamoDB may delete an item of the long-term table, in
-/// seconds since 1970. Its name differs from the hot table's, and copies of items have neither: a
-/// payment's record would be deleted with it.
+/// The attribute with the time at which DynamoDB may delete an item of the long-term table, in seconds since 1970. Its
+/// name differs from the hot table's, and copies of items have neither: a payment's record would be deleted with it.
 pub const KEPT_UNTIL: &str = "keptUntil";
 
 /// A key attribute and its type.
@@ -118,8 +117,7 @@ pub const HISTORY: Table = Table { stream: None, time_to_live: Some(KEPT_UNTIL),
 /// The log of changes of payments. Its stream announces new segments.
 pub const LOG: Table = Table { stream: Some(StreamViewType::KeysOnly), time_to_live: Some(EXPIRES_AT), indexes: &[] };
 
-/// Creates all tables in an embedded or test engine, unless they exist. On AWS the stack creates
-/// them.
+/// Creates all tables in an embedded or test engine, unless they exist. On AWS the stack creates them.
 pub async fn create_tables(client: &Client, names: &TableNames) -> Result<(), StoreError> {
     create_table(client, &names.payments, &PAYMENTS).await?;
     create_table(client, &names.history, &HISTORY).await?;

@@ -11,9 +11,8 @@ use crate::item::Item;
 /// The largest details item with its data as it came, in bytes as DynamoDB counts them. It takes 8 write units.
 pub const MAX_DETAILS_BYTES: usize = 8_192;
 
-/// The part of [`MAX_DETAILS_BYTES`] that is reserved for our own content, such as keys, names of
-/// attributes, times and the creator. Today's longest details have some 400 bytes of it. The rest
-/// is for later attributes.
+/// The part of [`MAX_DETAILS_BYTES`] that is reserved for our own content, such as keys, names of attributes, times and
+/// the creator. Today's longest details have some 400 bytes of it. The rest is for later attributes.
 pub const OWN_DETAILS_BYTES: usize = 640;
 
 /// The size of an item in bytes, as DynamoDB bills it.

@@ -46,8 +46,7 @@ impl PastFixture {
         Ok(Self { fixture, sandboxes, records, seen: RefCell::default() })
     }
 
-    /// Delivers the past to an aggregator that has counted nothing yet. Returns the differences
-    /// afterwards.
+    /// Delivers the past to an aggregator that has counted nothing yet. Returns the differences afterwards.
     async fn deliver(&self, moves: &[Move], weakness: Option<Weakness>) -> Result<Vec<String>> {
         self.fixture.forget_counts().await?;
         self.fixture.faults.weaken(weakness);
@@ -119,8 +118,7 @@ fn without_the_checkpoint_the_counters_differ_from_a_recount() -> Result<()> {
     runtime.block_on(past.assert_counters_exact())
 }
 
-/// Each weakness has the effect of a crash in the middle of a commit, if the commit were two
-/// writes.
+/// Each weakness has the effect of a crash in the middle of a commit, if the commit were two writes.
 #[tokio::test]
 async fn a_checkpoint_that_moves_in_another_write_counts_twice_or_never() -> Result<()> {
     for (weakness, want) in [

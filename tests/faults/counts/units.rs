@@ -16,8 +16,7 @@ use crate::kit::fixture::Fixture;
 use crate::recount::{counters, items};
 use payments_tests::counting::aggregate;
 
-/// The changes of a batch: nearly all of a full batch, and as many as one segment of the log has
-/// room for.
+/// The changes of a batch: nearly all of a full batch, and as many as one segment of the log has room for.
 const HEADS: usize = 900;
 
 /// The cost of the log's segments so far, with the log's head, in half units.

@@ -1,7 +1,6 @@
 //! The layers of a test: all calls, to DynamoDB and to SQS, are one sequence that it can break, order and inspect.
 //!
-//! The month's network draws the faults, and its calls overlap; here a test decides over each call,
-//! one at a time.
+//! The month's network draws the faults, and its calls overlap; here a test decides over each call, one at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -271,8 +271,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// Sends the pending payments, has the transaction service answer all requests, and settles the
-    /// results.
+    /// Sends the pending payments, has the transaction service answer all requests, and settles the results.
     pub(crate) async fn settle_pending(&self) -> Result<()> {
         self.dispatch_all().await?;
         self.serve(None)?;
@@ -290,8 +289,7 @@ impl Fixture {
         &self.world.environment.tables
     }
 
-    /// Has the transaction service answer all requests: each once and in order, or some twice and
-    /// in a random order.
+    /// Has the transaction service answer all requests: each once and in order, or some twice and in a random order.
     pub(crate) fn serve(&self, random: Option<&mut Rng>) -> Result<()> {
         transaction_service::send_results(
             &transaction_service::read_requests(&self.requests, &self.time)?,
@@ -342,8 +340,7 @@ pub(crate) fn timeout_of(function: &str) -> Result<TimeDelta> {
     Ok(Template::ours()?.function(function)?.timeout)
 }
 
-/// The dependencies of functions over the injector: the SDKs with their retries, but without their
-/// pauses.
+/// The dependencies of functions over the injector: the SDKs with their retries, but without their pauses.
 async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);

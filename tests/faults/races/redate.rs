@@ -61,8 +61,7 @@ impl Races {
         })
     }
 
-    /// Settles the payments that were claimed on the Saturday, and passes to the week after, when
-    /// the others are due.
+    /// Settles the payments that were claimed on the Saturday, and passes to the week after, when the others are due.
     pub(super) async fn finish_saturday(&self) -> Result<()> {
         self.fixture.settle_pending().await?;
         self.fixture.pass_over_the_weekend()

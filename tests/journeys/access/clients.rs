@@ -42,8 +42,7 @@ async fn without_the_account_claim_only_machines_pass() -> Result<()> {
     Ok(())
 }
 
-/// If a provider allows a client to choose one of these claims, the client could choose another's
-/// rights.
+/// If a provider allows a client to choose one of these claims, the client could choose another's rights.
 #[tokio::test]
 async fn a_token_that_names_two_clients_is_refused_everywhere() -> Result<()> {
     let world = World::open().await?;

@@ -37,8 +37,7 @@ async fn all_faults_of_a_body_are_named_at_once() -> Result<()> {
             "/a~1b invalid-shape, /payeeAccountId invalid-payee, /amountMinor invalid-amount, \
              /currency invalid-currency, /scheduledFor invalid-date",
         ),
-        // Values that only a new payment may not have. Dates and sizes are checked once all else is
-        // well-formed.
+        // Values that only a new payment may not have. Dates and sizes are checked once all else is well-formed.
         (
             order_with("2026-11-01", json!({ "amountMinor": MAX_AMOUNT_MINOR, "currency": "XAU", "data": large })),
             "/currency invalid-currency, /data payment-too-large, /scheduledFor date-passed",

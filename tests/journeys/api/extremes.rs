@@ -54,8 +54,7 @@ fn entry_with(field: &str, text: &str) -> String {
 #[tokio::test]
 async fn no_batch_makes_an_answer_that_lambda_rejects() -> Result<()> {
     let world = World::open().await?;
-    // Pieces that become longer in an answer: a quote in JSON is two bytes, and three more in
-    // Lambda's JSON.
+    // Pieces that become longer in an answer: a quote in JSON is two bytes, and three more in Lambda's JSON.
     let pieces = ["x", r#"\""#, r"\\", r"\u0001", r"\n", "é", "\u{1f600}", "/", "`, expected `"];
     let entries: [fn(&str) -> String; 9] = [
         |text| format!(r#"{{"{text}":1}}"#),
@@ -146,8 +145,7 @@ async fn json_of_any_depth_is_accepted_or_rejected_and_breaks_nothing() -> Resul
                 let batch =
                     world.send(Ask::post("/payment-batches").text(format!(r#"{{"payments":[{entry}]}}"#))).await?;
                 let result = &batch.body["results"][0];
-                // All of them have one key, so a second one with other data reuses the key of the
-                // first.
+                // All of them have one key, so a second one with other data reuses the key of the first.
                 let is_reused = field == "data"
                     && result["problem"]["type"].as_str().is_some_and(|kind| kind.ends_with("idempotency-key-reused"));
                 assert!(

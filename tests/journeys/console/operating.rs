@@ -41,8 +41,7 @@ const STARTS: [(&str, &str, &str, &str); 8] = [
     ),
 ];
 
-/// Moves of dead letters: those of requests stop while sending is paused, those of results
-/// continue.
+/// Moves of dead letters: those of requests stop while sending is paused, those of results continue.
 const MOVE_REQUESTS: (&str, &str) = ("move-dead-letters", "queue=request-dead-letters");
 const MOVE_RESULTS: (&str, &str) = ("move-dead-letters", "queue=result-dead-letters");
 

@@ -103,8 +103,7 @@ fn unpacked(form: &Value) -> Result<Value> {
         let bytes = bytes_of(&form)?;
         form["bytes"] = std::io::read_to_string(flate2::read::GzDecoder::new(bytes.as_slice()))?.into();
     }
-    // The version is that of today's calendar. It changes with the calendar's file and does not
-    // belong to the form.
+    // The version is that of today's calendar. It changes with the calendar's file and does not belong to the form.
     if let Some(version) = form.pointer_mut("/item/calendarVersion/S").filter(|it| it.as_str().is_some_and(is_version))
     {
         *version = "today's".into();

@@ -61,8 +61,7 @@ async fn without_tokens_no_other_site_acts_on_the_bank_and_no_other_host_reads_i
 async fn a_client_that_closes_its_side_after_its_request_gets_the_answer() -> Result<()> {
     let system = start(|options| options.sandbox = true).await?;
     let mut client = connect(&system.api_url()).await?;
-    // The request takes so long that the gateway sees the end of the client's side before the
-    // answer.
+    // The request takes so long that the gateway sees the end of the client's side before the answer.
     let request = request("POST", "/sandbox/clock", "", r#"{"advanceSeconds":432000}"#).replace('\n', "\r\n");
     client.write_all(request.as_bytes()).await?;
     client.shutdown().await?;

@@ -117,8 +117,7 @@ async fn items_whose_keys_cannot_be_read_hide_no_payment() -> Result<()> {
     for path in [HEADS, WITH_DATA] {
         for limit in [1, 2, 3, 1_000] {
             let read = Found::read(&world, path, limit).await?;
-            // Heads without a readable key have no place in the order, so several pages can count
-            // one of them.
+            // Heads without a readable key have no place in the order, so several pages can count one of them.
             assert!(if limit == 1_000 { read.count == 4 } else { read.count >= 4 }, "{path}, limit {limit}: {read:?}");
             assert_eq!(Found { count: 0, ..read }, Found::new(&ids, &[])?, "{path}, limit {limit}");
         }

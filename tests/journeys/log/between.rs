@@ -34,8 +34,7 @@ pub(super) async fn failing<T>(
     Ok(ended)
 }
 
-/// Runs something over a client, and something else at one of its calls, or after it. Returns the
-/// outcome of the run.
+/// Runs something over a client, and something else at one of its calls, or after it. Returns the outcome of the run.
 pub(super) async fn at_call<T>(
     world: &World,
     harness: &str,

@@ -87,8 +87,7 @@ async fn a_claim_that_the_log_lacks_is_made_again_before_anybody_can_cancel() ->
     Ok(())
 }
 
-/// Accepted payments that were not logged are listed, and stay as they are: their clients may never
-/// have got an answer.
+/// Accepted payments that were not logged are listed, and stay as they are: their clients may never have got an answer.
 #[tokio::test]
 async fn details_without_an_event_are_listed_and_never_put() -> Result<()> {
     let bank = Bank::new().await?;

@@ -156,8 +156,7 @@ async fn a_segment_that_a_restored_head_does_not_count_is_read() -> Result<()> {
     Ok(())
 }
 
-/// The log's head counts a segment that the log lacks: after the restore begins, no reader finds a
-/// hole.
+/// The log's head counts a segment that the log lacks: after the restore begins, no reader finds a hole.
 #[tokio::test]
 async fn a_restored_log_ends_behind_its_last_segment() -> Result<()> {
     let log = Log::with(&[1, 1, 1]).await?;

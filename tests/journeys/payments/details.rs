@@ -136,8 +136,7 @@ async fn what_cannot_be_decompressed_is_neither_shown_nor_sent() -> Result<()> {
     assert_eq!(unreadable.filter_map(|id| id.as_str().map(str::to_owned)).collect::<BTreeSet<_>>(), damaged);
     assert_eq!(list.ids(), [whole.as_str()]);
     claim(&world).await?;
-    // A batch that begins with poison fails, so that Lambda halves it. The others of the batch are
-    // sent all the same.
+    // A batch that begins with poison fails, so that Lambda halves it. The others of the batch are sent all the same.
     drop(world.dispatch(&world.heads("golden").await?).await);
     let requests = world.take_requests();
     assert!(requests.len() == 1 && requests[0].contains(&whole), "{requests:?}");

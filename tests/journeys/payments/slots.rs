@@ -5,8 +5,7 @@ use payments_tests::prelude::*;
 
 use crate::report::settlements;
 
-/// The due time of the payments, and its date. At first they were due on a date before it, or on
-/// one after it.
+/// The due time of the payments, and its date. At first they were due on a date before it, or on one after it.
 const DUE_AT: &str = "2026-11-24T00:00:00Z";
 const DUE_DATE: &str = "2026-11-24";
 const AT_FIRST: [&str; 2] = ["2026-11-20", "2026-11-27"];

@@ -11,8 +11,7 @@ use super::{
     NIGHT, THAT_NIGHT, a_counted_day, alter, exact, finding, interfered, moving, of_day, put, recount, repair, shown,
 };
 
-/// The time at which the next night's recount finds drift, and the time from which it can be
-/// repaired.
+/// The time at which the next night's recount finds drift, and the time from which it can be repaired.
 const FOUND_AT: &str = "2090-06-16T02:30:10Z";
 const REPAIRABLE_FROM: &str = "2090-06-17T03:30:10Z";
 
@@ -35,8 +34,7 @@ fn transacts(call: &Call) -> bool {
     call.operation == "TransactWriteItems"
 }
 
-/// The number of repaired dates, the number of drifted ones, and the time at which the first was
-/// found.
+/// The number of repaired dates, the number of drifted ones, and the time at which the first was found.
 fn drifted(report: &RecountOutcome) -> (u64, u64, &str) {
     (report.repaired, report.drifted, report.drifts.first().map_or("", |drift| drift.found_at.as_str()))
 }

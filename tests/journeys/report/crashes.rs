@@ -199,8 +199,7 @@ async fn committed(world: &World) -> Result<payments_store::ReportRun> {
     world.store().await.last_report_run().await?.context("no run is committed")
 }
 
-/// The path of an attempt among the files of one machine, whose attempt storage is a folder among
-/// them.
+/// The path of an attempt among the files of one machine, whose attempt storage is a folder among them.
 fn attempt_path(file: &ReportFile) -> Result<Path> {
     Ok(Path::parse(format!("attempts/{}", file.attempt))?)
 }

@@ -228,8 +228,14 @@ fn commands_without_an_argument_only_show() -> Result<()> {
         ensure!(says.contains(calls) && !says.contains("update-"), "{command}: {says}");
     }
     assert_eq!(train("TOKEN=mine token payments/inspect")?, (true, "mine\n".to_owned()));
-    let (succeeds, says) = bash(&format!(". {NAMES}; status=$?; type output; exit $status"))?;
-    ensure!(!succeeds && says.contains("Usage: ") && says.contains("output: not found"), "{says}");
+    for command in ["mapping", "schedule"] {
+        let (succeeds, says) = train(command)?;
+        ensure!(!succeeds && says.contains(&format!("which {command}?")) && !says.contains("A stack"), "{says}");
+    }
+    for stack in ["", "'local '", "'a b'"] {
+        let (succeeds, says) = bash(&format!(". {NAMES} {stack}; status=$?; type output; exit $status"))?;
+        ensure!(!succeeds && says.contains("Usage: ") && says.contains("output: not found"), "{stack}: {says}");
+    }
     Ok(())
 }
 

@@ -46,8 +46,7 @@ fn permissions_of_function(function: &Value) -> Result<BTreeSet<Permission>> {
         match text(&event["Type"])? {
             "DynamoDB" => require(&OF_STREAM, &format!("{}/stream/*", part_of(&source["Stream"], ".StreamArn")?)),
             "SQS" => require(&OF_QUEUE, part_of(&source["Queue"], ".Arn")?),
-            // API Gateway and the scheduler invoke the function by its own policy, or by a role of
-            // the schedule.
+            // API Gateway and the scheduler invoke the function by its own policy, or by a role of the schedule.
             "HttpApi" | "ScheduleV2" => {}
             other => bail!("what does an event of {other} require?"),
         }

@@ -77,8 +77,7 @@ impl Sources {
         text_of(&name.expr).context("a name that is not a literal")
     }
 
-    /// The meaning of an expression in a function: all that it mentions, with its variables and
-    /// functions of keys.
+    /// The meaning of an expression in a function: all that it mentions, with its variables and functions of keys.
     pub(super) fn meaning(&self, function: &Function, expression: &Expr) -> Meaning {
         let seen = RefCell::default();
         let mut mentions = Mentions { sources: self, function, seen: &seen, found: Meaning::default() };

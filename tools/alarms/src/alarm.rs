@@ -7,8 +7,7 @@ use serde_json::Value;
 use crate::expression::{Expression, Series};
 use crate::metric::text;
 
-/// The comparison of a data point with the threshold. If the comparison is true, the data point is
-/// breaching.
+/// The comparison of a data point with the threshold. If the comparison is true, the data point is breaching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `>`
@@ -121,9 +120,8 @@ impl Alarm {
         self.expression.series()
     }
 
-    /// Returns the meaning of a missing data point. Alarms on DynamoDB's metrics ignore them,
-    /// whatever the template says. (Another page of the guide says that a template can override it.
-    /// The evaluation takes the worse.)
+    /// Returns the meaning of a missing data point. Alarms on DynamoDB's metrics ignore them, whatever the template
+    /// says. (Another page of the guide says that a template can override it. The evaluation takes the worse.)
     pub fn treat_missing_data(&self) -> TreatMissingData {
         let is_of_dynamodb = |series: &Series| series.metric.namespace == "AWS/DynamoDB";
         let ignores = self.series().iter().any(is_of_dynamodb);

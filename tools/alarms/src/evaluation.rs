@@ -5,9 +5,8 @@ use chrono::{DateTime, Utc};
 use crate::alarm::{Alarm, TreatMissingData};
 use crate::metric::Samples;
 
-/// The data points beyond its evaluation periods for which CloudWatch looks back, if some are
-/// missing. The guide's example has 2 for 3 periods, and says that the number depends on the
-/// period. Judge an alarm with 0 and with this.
+/// The data points beyond its evaluation periods for which CloudWatch looks back, if some are missing. The guide's
+/// example has 2 for 3 periods, and says that the number depends on the period. Judge an alarm with 0 and with this.
 pub const EXTRA_DATAPOINTS: usize = 2;
 
 /// The state of an alarm.

@@ -213,9 +213,8 @@ async fn a_life_costs_what_the_document_says() -> Result<()> {
     document::holds("capacity-use", &text)
 }
 
-/// The cost of the attributes of `due` that only lists need, in cents of a million payments: with
-/// the longest reference, against payments with neither reference nor code. The items themselves
-/// have both anyway.
+/// The cost of the attributes of `due` that only lists need, in cents of a million payments: with the longest
+/// reference, against payments with neither reference nor code. The items themselves have both anyway.
 #[tokio::test]
 async fn what_lists_of_a_date_show_costs_at_most_half_a_dollar_a_million() -> Result<()> {
     let (prices, _) = Prices::read()?;

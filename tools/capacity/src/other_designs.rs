@@ -1,9 +1,8 @@
 //! Other designs for the same payments, as small as possible: a whole item of up to 8 KB, an index by shard.
 //!
-//! These designs have this one's features in their cheapest form: their data are compressed in the
-//! same way, an idempotency record is one small item, a report marks a payment with one write that
-//! also sets its expiry, and `unreported` holds keys only. They find a transaction only in the
-//! long-term table.
+//! These designs have this one's features in their cheapest form: their data are compressed in the same way, an
+//! idempotency record is one small item, a report marks a payment with one write that also sets its expiry, and
+//! `unreported` holds keys only. They find a transaction only in the long-term table.
 
 use std::collections::HashMap;
 

@@ -64,8 +64,7 @@ pub(crate) struct Throughput {
     marks: Mutex<Marks>,
 }
 
-/// The numbers of payments with a reply, and their times: after the first tenth, before the last
-/// tenth, and so far.
+/// The numbers of payments with a reply, and their times: after the first tenth, before the last tenth, and so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     first_tenth: Option<Mark>,

@@ -44,8 +44,7 @@ pub struct Settings {
     #[arg(long, default_value = "8k", value_name = "SIZE")]
     pub size: Size,
 
-    /// The kind of the payments' data. The cost of a payment depends on how well its data
-    /// compresses.
+    /// The kind of the payments' data. The cost of a payment depends on how well its data compresses.
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
     pub data_kind: DataKind,
 

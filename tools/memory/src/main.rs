@@ -1,9 +1,8 @@
 //! The memory of each function that handles all payments: it must not grow with their number.
 //!
 //! The engine, the filling of the tables and each function are separate processes, so that only one function's memory
-//! is measured. They run in the order of a payment's life, so each finds what the one before has left.
-//! `PAYMENTS=100000 cargo test -p payments-memory` takes a quarter of an hour. The default is fewer payments, for
-//! `just others`.
+//! is measured. They run in the order of a payment's life, so each finds what the one before has left. `PAYMENTS=100000
+//! cargo test -p payments-memory` takes a quarter of an hour. The default is fewer payments, for `just others`.
 
 use std::process::Command;
 

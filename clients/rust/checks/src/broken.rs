@@ -130,8 +130,7 @@ async fn batch_mismatch(world: World) -> Result<()> {
     let unnamed = json!({"statusCode": 422, "problem": problem(422, "x", &json!({}))});
     let fake = Fake::new([results(&[a.clone(), unnamed])]).await?;
     equal(fake.bank.create_account_batch("acc-1", &sent).await?[1].status_code, 422)?;
-    // The repetition's entries for other keys are ignored, and the results of the first request
-    // stay.
+    // The repetition's entries for other keys are ignored, and the results of the first request stay.
     let busy = rejected("b", 503, "throttled", &json!({"retryAfterSeconds": 1}));
     let fake = Fake::new([results(&[a.clone(), busy]), results(&[a])]).await?;
     let found = fake.bank.create_account_batch("acc-1", &sent).await?;

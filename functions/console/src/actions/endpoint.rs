@@ -1,7 +1,6 @@
 //! Actions on a webhook endpoint: test it, replay events, or skip the event that it does not accept.
 //!
-//! As in the function `webhooks`, nothing is sent here: the next run of `publish` sends it, within
-//! a minute.
+//! As in the function `webhooks`, nothing is sent here: the next run of `publish` sends it, within a minute.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind};
@@ -79,8 +78,7 @@ impl Deed {
 }
 
 impl Console {
-    /// Shows the endpoint and the effect of the action: three reads, and one of the log for a
-    /// replay.
+    /// Shows the endpoint and the effect of the action: three reads, and one of the log for a replay.
     pub(super) async fn preview_endpoint(&self, id: &EndpointId, deed: &Deed) -> Result<Preview, Problem> {
         let found = self.found(id).await?;
         let url = &found.endpoint.chosen.url;

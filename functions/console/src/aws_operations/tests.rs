@@ -148,8 +148,7 @@ async fn dead_letters_are_moved_once_at_a_time() {
     {
         let calls = scripted.calls.lock().unwrap();
         assert_eq!(calls[0].1["QueueUrl"], "https://any.example/result_dead_letters_url");
-        // The call names only the source, so each message returns to its own queue, as fast as SQS
-        // moves them.
+        // The call names only the source, so each message returns to its own queue, as fast as SQS moves them.
         assert_eq!(calls[1].1, json!({ "SourceArn": "arn:any" }));
     }
     let (running, _) = moved(vec![rejected(START, 400, "InvalidParameterValue"), tasks("RUNNING")]);

@@ -48,8 +48,7 @@ impl Console {
     }
 }
 
-/// The payment that a text names: a payment's id, or the id of one of its events, which has epoch,
-/// payment and version.
+/// The payment that a text names: a payment's id, or the id of one of its events, which has epoch, payment and version.
 fn payment_named(text: &str) -> Option<PaymentId> {
     let of_event = || text.split_once('-')?.1.rsplit_once('-').map(|(payment, _)| payment);
     text.parse().ok().or_else(|| of_event()?.parse().ok())

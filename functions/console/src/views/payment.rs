@@ -32,8 +32,7 @@ impl Console {
         self.shown(payment_id, key).await?.ok_or_else(missing)
     }
 
-    /// The view of a payment, if its id exists. Its first details give the key of its head, or else
-    /// the link does.
+    /// The view of a payment, if its id exists. Its first details give the key of its head, or else the link does.
     pub(crate) async fn shown(&self, id: PaymentId, key: Option<HeadKey>) -> Result<Option<Markup>, Problem> {
         let first = readable(id, self.store.details(id).await)?.flatten();
         let Some(key) = first.as_ref().map(Details::key).or(key) else { return Ok(None) };

@@ -66,8 +66,7 @@ impl Console {
     }
 }
 
-/// The content of a queue; `None` if SQS did not return it. The other queues are shown all the
-/// same.
+/// The content of a queue; `None` if SQS did not return it. The other queues are shown all the same.
 fn known(queue: BankQueue, state: Result<QueueState, OperationError>) -> Option<QueueState> {
     state
         .inspect_err(

@@ -86,8 +86,7 @@ impl Console {
         let files = self.operations.reports(&format!("reports/{place}"), LISTED).await?;
         let is_cut = files.len() == LISTED;
         let mut reports: Vec<(ReportName, u64)> = files.iter().filter_map(settlements).collect();
-        // The summary of the last report may be missing here, so the next list begins with this
-        // report.
+        // The summary of the last report may be missing here, so the next list begins with this report.
         let next = if is_cut { reports.pop() } else { None };
         Ok(html! {
             (heading("Reports"))

@@ -58,8 +58,7 @@ async fn put_three(status: u16, answer: Value) -> (Put, Value) {
     (put, call)
 }
 
-/// Puts three events, and returns the ids of those that are left, the reason for the first, and the
-/// call.
+/// Puts three events, and returns the ids of those that are left, the reason for the first, and the call.
 async fn put(status: u16, answer: Value) -> (Vec<String>, Option<String>, Value) {
     let (put, call) = put_three(status, answer).await;
     (put.left.into_iter().map(|event| event.id).collect(), put.why.map(|why| why.to_string()), call)

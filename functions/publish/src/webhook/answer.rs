@@ -9,8 +9,7 @@ use payments_model::UtcSecond;
 
 use super::connector::ConnectError;
 
-/// The longest wait that a receiver can ask for: an hour. If it asks for more, the next message is
-/// sent after an hour.
+/// The longest wait that a receiver can ask for: an hour. If it asks for more, the next message is sent after an hour.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// A receiver's answer, which is its status alone. Its text is neither kept nor shown.
@@ -70,8 +69,7 @@ pub enum SendError {
     /// The host's name does not resolve to an address.
     #[error("the host's name cannot be resolved")]
     Dns(#[source] BoxError),
-    /// The host's name has only addresses that are not reachable over the internet. Nothing was
-    /// sent.
+    /// The host's name has only addresses that are not reachable over the internet. Nothing was sent.
     #[error("the host's name resolves to no public address")]
     NoGlobalAddress,
     /// No address accepts connections.

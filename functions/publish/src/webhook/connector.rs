@@ -52,8 +52,7 @@ pub(super) enum ConnectError {
     Tls(#[source] io::Error),
 }
 
-/// Makes connections. Unlike hyper-util's connector, it resolves and checks every host that a URL
-/// names.
+/// Makes connections. Unlike hyper-util's connector, it resolves and checks every host that a URL names.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     network: Arc<dyn Network>,
@@ -83,8 +82,7 @@ impl Connector {
         Ok(TokioIo::new(Socket(stream)))
     }
 
-    /// Resolves a name, and returns its global addresses. IPv4 comes first: Lambda has no IPv6
-    /// outside of a VPC.
+    /// Resolves a name, and returns its global addresses. IPv4 comes first: Lambda has no IPv6 outside of a VPC.
     async fn global_addresses(&self, host: &str) -> Result<Vec<SocketAddr>, ConnectError> {
         let mut found = self.network.resolve(host).await.map_err(ConnectError::Dns)?;
         if found.is_empty() {

@@ -13,8 +13,7 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// The network of a [`Sender`](super::Sender). Every resolved address is checked, and no other is
-/// connected to.
+/// The network of a [`Sender`](super::Sender). Every resolved address is checked, and no other is connected to.
 #[async_trait]
 pub trait Network: Debug + Send + Sync {
     /// Returns the addresses of a host's name.
@@ -24,8 +23,7 @@ pub trait Network: Debug + Send + Sync {
     async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn Stream>>;
 }
 
-/// Encrypts connections. `cargo local`, which sends to its own machine alone, is built without
-/// encryption.
+/// Encrypts connections. `cargo local`, which sends to its own machine alone, is built without encryption.
 #[async_trait]
 pub trait Encryption: Debug + Send + Sync {
     /// Encrypts a connection to a host, whose certificate must have this name.

@@ -24,8 +24,7 @@ use super::network::{Encryption, Machine, Network};
 /// The response's body adds at most [`REPLY_TIMEOUT`].
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The time limit of the response's body. The body is read only so that the connection can be used
-/// again.
+/// The time limit of the response's body. The body is read only so that the connection can be used again.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The bytes of a response's body after which no more is read, and the connection is closed.
@@ -43,8 +42,7 @@ const AGENT: &str = concat!("scheduled-payments-webhooks/", env!("CARGO_PKG_VERS
 
 type Client = legacy::Client<Connector, Full<Bytes>>;
 
-/// Sends webhooks. The sender follows no redirect, and uses no proxy, whatever the environment
-/// says.
+/// Sends webhooks. The sender follows no redirect, and uses no proxy, whatever the environment says.
 ///
 /// Each URL has its own connections, which are kept for some seconds.
 pub struct Sender {
@@ -69,8 +67,7 @@ impl Sender {
         Self::loopback_over(Arc::new(Machine))
     }
 
-    /// Like [`Sender::internet`], with another network and encryption, for tests. Addresses are
-    /// still checked.
+    /// Like [`Sender::internet`], with another network and encryption, for tests. Addresses are still checked.
     pub fn internet_over(network: Arc<dyn Network>, encryption: Arc<dyn Encryption>) -> Self {
         Self { network, reach: Reach::Internet(encryption), clients: Mutex::default() }
     }

@@ -27,8 +27,7 @@ async fn exchange(url: &str, (method, path, headers, body): &Request) -> (String
     (head.to_owned(), body.to_owned())
 }
 
-/// The parts of an answer that clients read: the status, the content type and the body, whose
-/// members have no order.
+/// The parts of an answer that clients read: the status, the content type and the body, whose members have no order.
 fn read(head: &str, body: &str) -> (String, Option<String>, Value) {
     let content_type = head.lines().find_map(|line| line.strip_prefix("content-type: "));
     let body = serde_json::from_str(body).unwrap_or_else(|_| body.into());

@@ -21,8 +21,7 @@ pub const COLUMNS: [&str; 13] = [
     "reference",
 ];
 
-/// The columns that are read back: those that locate a payment's head, its key in `unreported`, and
-/// its date.
+/// The columns that are read back: those that locate a payment's head, its key in `unreported`, and its date.
 const PAYMENT_ID: usize = 0;
 const ACCOUNT_ID: usize = 1;
 const DUE_AT: usize = 5;

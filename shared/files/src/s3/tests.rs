@@ -88,8 +88,7 @@ fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
 const THERE_ALREADY: Answer = ("412 Precondition Failed", "", "<Error><Code>PreconditionFailed</Code></Error>");
 const UNAVAILABLE: Answer = ("503 Slow Down", "", "<Error><Code>SlowDown</Code></Error>");
 
-/// A final file is one conditional put, and never an upload in parts, which S3 would complete over
-/// an existing file.
+/// A final file is one conditional put, and never an upload in parts, which S3 would complete over an existing file.
 #[tokio::test]
 async fn what_is_final_never_overwrites_and_takes_one_request() {
     let put = ("200 OK", "etag: \"v1\"\r\n", "");

@@ -21,8 +21,7 @@ pub struct CalendarFileError {
 /// The fields of the header, in their order.
 const HEADER: [&str; 9] = ["calendar", "name", "zone", "source", "licence", "made", "first", "published", "covered"];
 
-/// The bytes of a file's digest that a version has: 32 bits distinguish the few versions of a
-/// calendar made on one day.
+/// The bytes of a file's digest that a version has: 32 bits distinguish the few versions of a calendar made on one day.
 const DIGEST_BYTES: usize = 4;
 
 /// Parses a calendar's file.

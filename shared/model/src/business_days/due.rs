@@ -83,11 +83,10 @@ impl BusinessDays {
         }
     }
 
-    /// Returns the due time of a scheduled payment by the calendar as it is now, if the date on
-    /// which it is `due` is closed. `None` if that date is open or its currency has no calendar. If
-    /// the date that the client asked for has passed, the date on which the payment is due counts
-    /// instead. If that has passed, too, because nothing was swept, the payment is due today if
-    /// today is open and takes payments, like a new one for today.
+    /// Returns the due time of a scheduled payment by the calendar as it is now, if the date on which it is `due` is
+    /// closed. `None` if that date is open or its currency has no calendar. If the date that the client asked for has
+    /// passed, the date on which the payment is due counts instead. If that has passed, too, because nothing was swept,
+    /// the payment is due today if today is open and takes payments, like a new one for today.
     ///
     /// # Errors
     /// [`Stays`] if it stays due on the closed date.
@@ -154,9 +153,8 @@ impl BusinessDays {
         if self.is_in_time(rail, next, now) { Some(next) } else { rail.calendar.open_from(next.plus_days(1)) }
     }
 
-    /// Whether a payment that is due on a date would still be accepted for it: the date is open,
-    /// and its last call has not passed. The answer is also yes if the rule is [`DateRule::None`],
-    /// or the currency has no calendar.
+    /// Whether a payment that is due on a date would still be accepted for it: the date is open, and its last call has
+    /// not passed. The answer is also yes if the rule is [`DateRule::None`], or the currency has no calendar.
     #[must_use]
     pub fn takes(
         &self,

@@ -27,8 +27,7 @@ pub enum DateRule {
     None,
     /// The payment moves to the next open date.
     Following,
-    /// The payment moves to the last open date before, or to the next one if that date or its
-    /// cut-off has passed.
+    /// The payment moves to the last open date before, or to the next one if that date or its cut-off has passed.
     Preceding,
     /// The payment is rejected.
     Refuse,

@@ -84,8 +84,7 @@ impl FromStr for CurrencyCalendars {
 }
 
 impl CurrencyCalendars {
-    /// The number of days after `today` for which the calendar that ends first covers dates; `None`
-    /// without calendars.
+    /// The number of days after `today` for which the calendar that ends first covers dates; `None` without calendars.
     #[must_use]
     pub fn days_covered(&self, today: BusinessDate) -> Option<i64> {
         self.0.values().map(|calendar| calendar.covers().end().days_since(today)).min()
@@ -130,9 +129,8 @@ pub struct BusinessDays {
 }
 
 impl BusinessDays {
-    /// Joins a bank's settings. The lead time is the time before a cut-off at which a payment must
-    /// be due and created. A cut-off of a calendar that no currency has applies to nothing:
-    /// emptying the calendars alone switches all off.
+    /// Joins a bank's settings. The lead time is the time before a cut-off at which a payment must be due and created.
+    /// A cut-off of a calendar that no currency has applies to nothing: emptying the calendars alone switches all off.
     ///
     /// # Errors
     /// An error for a cut-off that no payment can meet.

@@ -173,12 +173,10 @@ fn a_payment_of_a_date_that_was_closed_is_due_again_by_its_rule() {
         // The day before has passed, or is today.
         ("preceding", "2026-12-28", ("2026-12-28", None), "2026-12-28T10:00:00Z", "2026-12-29T00:00:00Z holiday"),
         ("preceding", "2026-12-28", ("2026-12-28", None), "2026-12-24T10:00:00Z", "2026-12-24T10:00:00Z holiday"),
-        // The payment had moved to the holiday from a date that has not passed, and from one that
-        // has.
+        // The payment had moved to the holiday from a date that has not passed, and from one that has.
         ("following", "2026-12-26", ("2026-12-28", weekend), "2026-12-20T10:00:00Z", "2026-12-29T00:00:00Z weekend"),
         ("following", "2026-12-26", ("2026-12-28", weekend), "2026-12-27T10:00:00Z", "2026-12-29T00:00:00Z weekend"),
-        // The cut-off that had moved the payment no longer applies. The payment must not be due in
-        // the past.
+        // The cut-off that had moved the payment no longer applies. The payment must not be due in the past.
         ("following", "2026-12-24", ("2026-12-28", cut_off), "2026-12-26T10:00:00Z", "2026-12-29T00:00:00Z cut-off"),
         // Nothing was swept on the holiday. Today is open, or the next open date is.
         ("following", "2026-12-28", ("2026-12-28", None), "2026-12-29T00:05:00Z", "2026-12-29T00:00:00Z holiday"),
@@ -272,8 +270,7 @@ proptest! {
             Ok(due) => {
                 prop_assert!(is_good(&due), "{:?}", due);
                 prop_assert_eq!(bank.date_of(due.at), due.date);
-                // A payment moves only if it must, and then to another time that is not earlier
-                // than now.
+                // A payment moves only if it must, and then to another time that is not earlier than now.
                 prop_assert_eq!(due.moved.is_none(), is_good(&as_asked));
                 prop_assert!(due.moved.is_none() == (due == as_asked));
                 prop_assert!(due.moved.is_none() || due.at >= now);

@@ -1,8 +1,7 @@
 //! Events of the log: one for each version of a payment, and none for anything else.
 //!
-//! A redrive, a report and the archive do not change the version, so they produce no event. A
-//! version that does not follow the one before is an event of its own kind, which names the
-//! payment.
+//! A redrive, a report and the archive do not change the version, so they produce no event. A version that does not
+//! follow the one before is an event of its own kind, which names the payment.
 
 use serde::Serialize;
 
@@ -23,9 +22,8 @@ pub const EVENT_FORM: u32 = 1;
 /// The seconds from 1970 to 2020.
 const SECONDS_TO_2020: i64 = 1_577_836_800;
 
-/// The number of a log: the minute in which it began, counted from the beginning of 2020, or a
-/// higher one. So a log that replaces a lost one has another number. A restore ends one log, and
-/// begins the next.
+/// The number of a log: the minute in which it began, counted from the beginning of 2020, or a higher one. So a log
+/// that replaces a lost one has another number. A restore ends one log, and begins the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Epoch(u32);
@@ -110,9 +108,8 @@ pub struct IrregularEvent {
 }
 
 impl Logged {
-    /// Returns the meaning of a change that led to the head `after`, read at `now` at `place` of
-    /// the table's stream. A head that disappears was archived or has expired, which produces no
-    /// event.
+    /// Returns the meaning of a change that led to the head `after`, read at `now` at `place` of the table's stream. A
+    /// head that disappears was archived or has expired, which produces no event.
     #[must_use]
     pub fn from_change(before: Option<VersionBefore>, after: &Head, now: UtcSecond, place: &str) -> Self {
         let status = after.state.status();
@@ -188,8 +185,7 @@ struct VersionJson<'e> {
     failure_reason: Option<&'e str>,
 }
 
-/// The values of the changed fields before. Fields that a head does not have are absent, and so is
-/// a missing reference.
+/// The values of the changed fields before. Fields that a head does not have are absent, and so is a missing reference.
 #[derive(Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PreviousJson<'e> {
@@ -254,8 +250,7 @@ impl VersionEvent {
     }
 }
 
-/// The JSON of an event of this kind for a payment's version. Its id consists of epoch, payment and
-/// version.
+/// The JSON of an event of this kind for a payment's version. Its id consists of epoch, payment and version.
 pub(super) fn version_json(
     head: &Head,
     epoch: Epoch,

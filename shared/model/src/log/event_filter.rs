@@ -13,10 +13,9 @@ pub const MAX_FILTER_ACCOUNTS: usize = 50;
 
 /// A filter by type and by account. Without types, all types pass; without accounts, all accounts.
 ///
-/// Amendments pass where new payments do: a reader that acts on scheduled payments must know their
-/// new content. Events without a new version of a payment always pass the types: gaps, restores and
-/// irregular changes mean that a reader's knowledge may be wrong. Events without an account pass
-/// the accounts.
+/// Amendments pass where new payments do: a reader that acts on scheduled payments must know their new content. Events
+/// without a new version of a payment always pass the types: gaps, restores and irregular changes mean that a reader's
+/// knowledge may be wrong. Events without an account pass the accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
     /// The statuses whose events pass.

@@ -8,10 +8,9 @@ use serde::{Deserialize, Deserializer, de};
 use crate::calendar::instant::{BusinessDate, UtcSecond};
 use crate::calendar::zone::BusinessZone;
 
-/// The days back that a recount covers without `from`: longer than settlement, report, expiry and
-/// archive take, so each date is recounted once more after its last change. A payment that is
-/// settled after its redrive of the 127th hour expires a day after its report, and DynamoDB deletes
-/// it within days.
+/// The days back that a recount covers without `from`: longer than settlement, report, expiry and archive take, so each
+/// date is recounted once more after its last change. A payment that is settled after its redrive of the 127th hour
+/// expires a day after its report, and DynamoDB deletes it within days.
 const DEFAULT_DAYS_BACK: TimeDelta = TimeDelta::days(14);
 
 /// The days after today that a recount covers without `to`: as many as counts without `to`.

@@ -43,10 +43,9 @@ impl AmendmentId {
         Self(Uuid::new_v5(&payment.uuid(), key.as_str().as_bytes()))
     }
 
-    /// Derives the id of a redate from the payment's version and amendment in force before the redate,
-    /// and from the new due time. So a repeated redate finds the details of its first try. A redate to
-    /// another due time, or after other amendments, has other details. Idempotency keys have no commas,
-    /// so no client's amendment has this id.
+    /// Derives the id of a redate from the payment's version and amendment in force before the redate, and from the new
+    /// due time. So a repeated redate finds the details of its first try. A redate to another due time, or after other
+    /// amendments, has other details. Idempotency keys have no commas, so no client's amendment has this id.
     #[must_use]
     pub fn for_redate(
         payment: PaymentId,
@@ -157,8 +156,7 @@ mod tests {
             AmendmentId::for_redate(payment, (3, Some(name("two"))), tuesday),
         ];
         assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
-        // The id is stored: with another derivation, a repeated redate would write a second
-        // amendment.
+        // The id is stored: with another derivation, a repeated redate would write a second amendment.
         assert_eq!(all[0].to_string(), "d70cb5aa-8735-5e3a-90dd-7189b49e437e");
         assert!("redate,1,,2026-12-29T00:00:00Z".parse::<IdempotencyKey>().is_err());
     }

@@ -66,9 +66,8 @@ impl Instruction {
     }
 }
 
-/// An accepted instruction, which is written once and never changed. A payment's first details are the
-/// idempotency record of the create. An amendment's details are the idempotency record of the
-/// amendment.
+/// An accepted instruction, which is written once and never changed. A payment's first details are the idempotency
+/// record of the create. An amendment's details are the idempotency record of the amendment.
 ///
 /// Retries compute everything from the details. So a changed configuration or time-zone database
 /// cannot turn a retry into a second payment.
@@ -263,9 +262,8 @@ impl Head {
         DetailsKey { payment_id: self.payment_id, amendment: self.amendment }
     }
 
-    /// Builds the head of a scheduled payment that makes an amendment's details the details in force. The
-    /// details may be older than the amendment: a client can complete tomorrow an amendment that failed
-    /// today.
+    /// Builds the head of a scheduled payment that makes an amendment's details the details in force. The details may
+    /// be older than the amendment: a client can complete tomorrow an amendment that failed today.
     #[must_use]
     pub fn amended(&self, name: AmendmentName, details: &Details, amended: Amended) -> Self {
         let Instruction { payee, money, scheduled_for, reference, .. } = &details.instruction;

@@ -67,8 +67,7 @@ impl FromStr for IdempotencyKey {
     }
 }
 
-/// A payment's id: the version 5 UUID of its account and idempotency key. So a retry has the id of
-/// the first try.
+/// A payment's id: the version 5 UUID of its account and idempotency key. So a retry has the id of the first try.
 ///
 /// ```
 /// # use payments_model::*;

@@ -9,12 +9,10 @@ pub const MAX_TRANSACTION_ID_BYTES: usize = 64;
 /// each head fits into 1 KB, with a reference and after an amendment too.
 pub const MAX_FAILURE_REASON_BYTES: usize = 105;
 
-/// The most bytes of an unlisted code that a reason shows: the length of ISO 20022's proprietary
-/// codes, `Max35Text`.
+/// The most bytes of an unlisted code that a reason shows: the length of ISO 20022's proprietary codes, `Max35Text`.
 const MAX_SHOWN_CODE_BYTES: usize = 35;
 
-/// The transaction service's id of a settlement: 1 to [`MAX_TRANSACTION_ID_BYTES`] printable
-/// ASCII characters.
+/// The transaction service's id of a settlement: 1 to [`MAX_TRANSACTION_ID_BYTES`] printable ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TransactionId(String);
 

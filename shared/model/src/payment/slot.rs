@@ -1,9 +1,8 @@
 //! Slots: the permanent places of heads, which differ from their payments' due times after an amendment.
 //!
-//! A head's key never changes. So a retried create, a cancel and a settlement result find the head, even
-//! if the payment has another due time by then. The key has the payment's first due time. The type
-//! [`SlotAt`] keeps this first due time apart from the current due time: only the functions here
-//! convert between them.
+//! A head's key never changes. So a retried create, a cancel and a settlement result find the head, even if the payment
+//! has another due time by then. The key has the payment's first due time. The type [`SlotAt`] keeps this first due
+//! time apart from the current due time: only the functions here convert between them.
 
 use std::fmt;
 use std::str::FromStr;

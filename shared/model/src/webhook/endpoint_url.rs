@@ -29,8 +29,7 @@ const PRIVATE_ENDS: [&str; 17] = [
 
 /// The URL of a webhook endpoint: `https`, the name of a public host, and port 443.
 ///
-/// The name cannot be an IP address in any notation. The addresses of the name are checked at each
-/// connection.
+/// The name cannot be an IP address in any notation. The addresses of the name are checked at each connection.
 ///
 /// ```
 /// # use payments_model::webhook::EndpointUrl;
@@ -138,9 +137,8 @@ impl EndpointUrl {
         Ok(Self { text: format!("http://{host}:{port}{rest}"), host, loopback_port: Some(port) })
     }
 
-    /// Reads a stored URL, which is of either kind. Its length and its host are not checked again:
-    /// they were permitted when it was stored, and the sender checks the addresses that it connects
-    /// to.
+    /// Reads a stored URL, which is of either kind. Its length and its host are not checked again: they were permitted
+    /// when it was stored, and the sender checks the addresses that it connects to.
     ///
     /// # Errors
     /// [`EndpointUrlError`] for a text that has another scheme, or no host.
@@ -189,8 +187,7 @@ fn not_too_long(text: &str) -> Result<(), EndpointUrlError> {
     }
 }
 
-/// Splits a URL into its authority and the rest, which begins with `/`. `None` if it has another
-/// scheme.
+/// Splits a URL into its authority and the rest, which begins with `/`. `None` if it has another scheme.
 fn split<'t>(text: &'t str, scheme: &str) -> Option<Result<(&'t str, String), EndpointUrlError>> {
     let start = text.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme))?;
     let text = &text[start.len()..];
@@ -216,9 +213,8 @@ fn path_and_query(rest: &str) -> Result<String, EndpointUrlError> {
 
 /// Returns a public host's name in lower case.
 ///
-/// The last label consists of letters, or begins with `xn--`, as all top-level domains do (RFC
-/// 3696, 2). So no notation of an IPv4 address is a name: their last part is a number, decimal,
-/// octal or hexadecimal.
+/// The last label consists of letters, or begins with `xn--`, as all top-level domains do (RFC 3696, 2). So no notation
+/// of an IPv4 address is a name: their last part is a number, decimal, octal or hexadecimal.
 fn public_name(host: &str) -> Result<String, EndpointUrlError> {
     if !host.is_ascii() {
         return Err(EndpointUrlError::NotPunycode);

@@ -9,8 +9,7 @@ pub const MAX_MESSAGE_ID_CHARS: usize = 128;
 
 /// The id of a webhook message: 1 to [`MAX_MESSAGE_ID_CHARS`] ASCII letters, digits, `-` or `_`.
 ///
-/// Dots are not allowed, because they separate the parts of the signed text:
-/// `<id>.<timestamp>.<body>`.
+/// Dots are not allowed, because they separate the parts of the signed text: `<id>.<timestamp>.<body>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MessageId(String);
 

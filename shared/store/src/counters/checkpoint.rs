@@ -1,7 +1,6 @@
 //! The aggregator's writes: counters and their stream shard's checkpoint, in one transaction.
 //!
-//! The transaction fails unless the checkpoint is where its reader saw it. So every record counts
-//! exactly once.
+//! The transaction fails unless the checkpoint is where its reader saw it. So every record counts exactly once.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -66,10 +65,9 @@ impl Store {
         text_of(&item, "sequenceNumber").parse().map(Some).map_err(unreadable)
     }
 
-    /// Adds to the counters of the shard's lane, moves its checkpoint from `expected`, and appends
-    /// its events to the log whose head is given, all or nothing: 2 write units per KB of each
-    /// counter, 2 for the checkpoint, and if there are events 2 for each KB of their compressed
-    /// segment, and 2 for the log's head.
+    /// Adds to the counters of the shard's lane, moves its checkpoint from `expected`, and appends its events to the
+    /// log whose head is given, all or nothing: 2 write units per KB of each counter, 2 for the checkpoint, and if
+    /// there are events 2 for each KB of their compressed segment, and 2 for the log's head.
     ///
     /// # Errors
     /// [`StoreError`] if DynamoDB fails. [`StoreError::Throttled`] also if another shard commits to

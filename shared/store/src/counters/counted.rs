@@ -1,7 +1,6 @@
 //! A head's image in the stream, as far as counters need it.
 //!
-//! No other attribute is read. A head written by a later version, with unknown attributes, still
-//! counts.
+//! No other attribute is read. A head written by a later version, with unknown attributes, still counts.
 
 use payments_model::{BusinessDate, Money, Status};
 use serde_dynamo::{AttributeValue, Item};

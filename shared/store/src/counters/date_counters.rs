@@ -1,8 +1,7 @@
 //! The counters of a date: one item per lane, whose numbers change only by `ADD`.
 //!
-//! A count is stored under its status's name, a sum under `<currency>.<abbreviated status>`, which
-//! keeps an item with ten currencies within 1 KB. `moves` counts the writes: it tells a repair
-//! whether a counter changed.
+//! A count is stored under its status's name, a sum under `<currency>.<abbreviated status>`, which keeps an item with
+//! ten currencies within 1 KB. `moves` counts the writes: it tells a repair whether a counter changed.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +31,8 @@ pub struct DateCounters {
 }
 
 impl Store {
-    /// Returns the counters of the dates from `from` to `to`, both included, strongly consistent per
-    /// lane: 1 read unit per lane and 4 KB, about 10 to 20 dates. Dates without counters are left
-    /// out.
+    /// Returns the counters of the dates from `from` to `to`, both included, strongly consistent per lane: 1 read unit
+    /// per lane and 4 KB, about 10 to 20 dates. Dates without counters are left out.
     pub async fn counters(
         &self,
         from: BusinessDate,

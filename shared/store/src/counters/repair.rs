@@ -89,10 +89,9 @@ impl Store {
         Ok(())
     }
 
-    /// Corrects the counters of a date from `seen` to `evidence`, and deletes the evidence, in one
-    /// transaction. Its condition: nobody has written to any lane, and the evidence still exists.
-    /// So of two repairs at once only one happens. 2 write units per KB for one lane and for the
-    /// evidence, and 2 for each other lane: 18 as a rule.
+    /// Corrects the counters of a date from `seen` to `evidence`, and deletes the evidence, in one transaction. Its
+    /// condition: nobody has written to any lane, and the evidence still exists. So of two repairs at once only one
+    /// happens. 2 write units per KB for one lane and for the evidence, and 2 for each other lane: 18 as a rule.
     pub async fn repair_counters(
         &self,
         date: BusinessDate,
@@ -162,8 +161,7 @@ impl Store {
     }
 }
 
-/// The condition that a lane has not been written since it was read. A lane that was never written
-/// may be missing.
+/// The condition that a lane has not been written since it was read. A lane that was never written may be missing.
 fn unmoved(moves: u64) -> &'static str {
     if moves == 0 { "attribute_not_exists(moves) OR moves = :moves" } else { "moves = :moves" }
 }

@@ -72,8 +72,7 @@ impl AccountFilter {
 
     /// Whether the list has this head.
     fn has(&self, item: &Item) -> bool {
-        // A status that this version does not know is unreadable, and an unreadable head is shown
-        // as such.
+        // A status that this version does not know is unreadable, and an unreadable head is shown as such.
         let has_status = text_of(item, "status").parse().map_or(true, |status| self.statuses.has(status));
         let payee = self.payee.as_ref().map(AccountId::as_str);
         let reference = self.reference.as_ref().map(Reference::as_str);

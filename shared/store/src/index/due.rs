@@ -53,8 +53,7 @@ pub struct DuePage {
     pub next: Option<DueSort>,
 }
 
-/// A row, or the reason why it cannot be read, and the id of its payment, as far as its keys can be
-/// read.
+/// A row, or the reason why it cannot be read, and the id of its payment, as far as its keys can be read.
 type KeyedRow = (PaymentId, Result<DueRow, StoreError>);
 
 impl DuePage {

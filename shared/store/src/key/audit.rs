@@ -56,14 +56,12 @@ pub(crate) fn audit_sort(name: ActionName) -> String {
     format!("{}#{}", name.previewed_at, name.id)
 }
 
-/// The sort key of an action's outcome, right after that of its intent:
-/// `<previewedAt>#<actionId>#outcome`.
+/// The sort key of an action's outcome, right after that of its intent: `<previewedAt>#<actionId>#outcome`.
 pub(crate) fn audit_outcome_sort(name: ActionName) -> String {
     format!("{}#outcome", audit_sort(name))
 }
 
-/// Parses [`audit_sort`] and [`audit_outcome_sort`]. Also returns whether the key is that of an
-/// outcome.
+/// Parses [`audit_sort`] and [`audit_outcome_sort`]. Also returns whether the key is that of an outcome.
 pub(crate) fn parse_audit_sort(text: &str) -> Result<(ActionName, bool), KeyError> {
     let parse = || {
         let (intent, is_outcome) = text.strip_suffix("#outcome").map_or((text, false), |intent| (intent, true));

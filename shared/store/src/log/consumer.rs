@@ -24,8 +24,7 @@ pub(crate) const WEBHOOK: &str = "webhook#";
 const POSITION: &str = "position";
 
 impl Store {
-    /// Returns the position of a consumer, strongly consistent: 1 read unit. `None` if it has not
-    /// read yet.
+    /// Returns the position of a consumer, strongly consistent: 1 read unit. `None` if it has not read yet.
     pub async fn log_consumer(&self, name: &str) -> Result<Option<LogPosition>, StoreError> {
         let Some(item) = self.get(&self.tables.log, consumer_key(name)).await? else { return Ok(None) };
         let position = text_of(&item, POSITION).parse();
@@ -73,9 +72,8 @@ pub(crate) fn webhook_key(id: &EndpointId) -> Item {
     item_key(log_partition(CONSUMERS), format!("{WEBHOOK}{id}"))
 }
 
-/// The number before the first lease of a consumer that is created at an instant: its microseconds.
-/// An earlier consumer of the same name never reached it, because each change that raised its
-/// number took longer than a microsecond.
+/// The number before the first lease of a consumer that is created at an instant: its microseconds. An earlier consumer
+/// of the same name never reached it, because each change that raised its number took longer than a microsecond.
 #[must_use]
 pub fn first_lease(at: DateTime<Utc>) -> u64 {
     u64::try_from(at.timestamp_micros()).unwrap_or_default()

@@ -1,9 +1,8 @@
 //! A restore ends an epoch of the log and begins the next one.
 //!
-//! The log's head has the stage of a restore in its source: a stream while the log is open,
-//! [`NO_SOURCE`] once the epoch is to end, and [`RESTORING`] while the first events of the next one
-//! are appended. The function appends only changes of the head's source, so nothing comes in
-//! between.
+//! The log's head has the stage of a restore in its source: a stream while the log is open, [`NO_SOURCE`] once the
+//! epoch is to end, and [`RESTORING`] while the first events of the next one are appended. The function appends only
+//! changes of the head's source, so nothing comes in between.
 
 use payments_model::UtcSecond;
 
@@ -65,9 +64,8 @@ impl LogHead {
         if is_after_loss { self.start_of_epoch().max(self.start(now)) } else { self.end() }
     }
 
-    /// The start of a reader whose place a restore of the log lost: the first events of the epoch
-    /// say what may be missing. An epoch that is to end has no such events yet, so the reader waits
-    /// for the next one.
+    /// The start of a reader whose place a restore of the log lost: the first events of the epoch say what may be
+    /// missing. An epoch that is to end has no such events yet, so the reader waits for the next one.
     #[must_use]
     pub fn start_after_loss(&self, now: UtcSecond) -> LogPosition {
         if self.stage() == LogStage::Ended { self.end() } else { self.start_of_epoch().max(self.start(now)) }
@@ -108,8 +106,7 @@ impl Store {
         Ok(self.transact(actions.into_iter().collect()).await?.is_ok())
     }
 
-    /// Makes the log take the changes of a stream: 2 write units. Returns whether its head was as
-    /// it was read.
+    /// Makes the log take the changes of a stream: 2 write units. Returns whether its head was as it was read.
     pub async fn open_epoch(&self, head: &LogHead, source: &str) -> Result<bool, StoreError> {
         self.change_log_head(head, &head.for_source(source)).await
     }

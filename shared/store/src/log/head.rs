@@ -18,8 +18,7 @@ pub(crate) const HEAD: &str = "HEAD";
 /// The source of a log whose epoch is to end: it takes the changes of no stream.
 pub(super) const NO_SOURCE: &str = "none";
 
-/// Time for which a day's segments can be read, from the day's beginning: each for at least 35
-/// days.
+/// Time for which a day's segments can be read, from the day's beginning: each for at least 35 days.
 pub const LOG_KEPT_FOR: TimeDelta = TimeDelta::days(36);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
@@ -87,8 +86,7 @@ impl LogHead {
         }
     }
 
-    /// Whether the head was never written. The head of a lost log is written before anything is
-    /// appended.
+    /// Whether the head was never written. The head of a lost log is written before anything is appended.
     pub(super) fn is_unwritten(&self) -> bool {
         self.next == 1 && self.ended.is_empty() && self.source != NO_SOURCE
     }

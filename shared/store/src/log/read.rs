@@ -87,9 +87,8 @@ impl LogHead {
 }
 
 impl Store {
-    /// Returns up to `limit` events after a place, of at most `segments` segments of one epoch: 1
-    /// read unit for each 4 KB of them. `head` was read before, so all segments that it counts
-    /// exist.
+    /// Returns up to `limit` events after a place, of at most `segments` segments of one epoch: 1 read unit for each 4
+    /// KB of them. `head` was read before, so all segments that it counts exist.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if a segment that cannot have expired is missing, or cannot be

@@ -76,8 +76,7 @@ pub enum Removed {
     Gone,
     /// The head has changed since it was read, and stays.
     Changed,
-    /// The removed head had attributes that the copy in history lacks. The caller must copy this head
-    /// again.
+    /// The removed head had attributes that the copy in history lacks. The caller must copy this head again.
     Grown(Box<StoredHead>),
 }
 

@@ -59,9 +59,8 @@ pub fn details_excess(details: &Details) -> Option<usize> {
 }
 
 impl Store {
-    /// Writes details to the long-term table, unless they exist: 1 write unit per KB of the item. Data is
-    /// compressed if that makes the item smaller. The details are the idempotency record of a create or an
-    /// amendment.
+    /// Writes details to the long-term table, unless they exist: 1 write unit per KB of the item. Data is compressed if
+    /// that makes the item smaller. The details are the idempotency record of a create or an amendment.
     ///
     /// The size limit applies to the uncompressed data, so no answer depends on the compression.
     pub async fn put_details(&self, details: &Details) -> Result<PutDetails, StoreError> {

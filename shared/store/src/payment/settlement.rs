@@ -68,9 +68,8 @@ impl Store {
         })
     }
 
-    /// Gives the hot table's head the settlement of history's head, if the hot table's head is pending:
-    /// 1 write unit, 2 in `due`, and 1 in `unreported`. Returns the hot table's head if it is not
-    /// pending.
+    /// Gives the hot table's head the settlement of history's head, if the hot table's head is pending: 1 write unit, 2
+    /// in `due`, and 1 in `unreported`. Returns the hot table's head if it is not pending.
     pub async fn follow_settlement(&self, settled: &StoredHead) -> Result<Moved, StoreError> {
         let head = settled.known();
         let key = head.key();

@@ -114,9 +114,8 @@ impl Store {
         Ok(if ours { ReportCommit::Done } else { ReportCommit::Lost })
     }
 
-    /// Sets the last run to one that was published before the tables were restored, if the last one
-    /// is `previous`: 1 write unit. Returns whether it was. Attributes that this version does not
-    /// know stay.
+    /// Sets the last run to one that was published before the tables were restored, if the last one is `previous`: 1
+    /// write unit. Returns whether it was. Attributes that this version does not know stay.
     pub async fn restore_report_run(&self, previous: Option<u64>, run: &ReportRun) -> Result<bool, StoreError> {
         let (assignments, names, values) = equations(&encode(run)?, ", ");
         let update = self
@@ -136,8 +135,7 @@ impl Store {
         Ok(conditional("UpdateItem", update.send().await)?.is_ok())
     }
 
-    /// Marks a run as finished, if it is the last one and another invocation has not marked it yet:
-    /// 1 write unit.
+    /// Marks a run as finished, if it is the last one and another invocation has not marked it yet: 1 write unit.
     pub async fn finish_report_run(&self, number: u64) -> Result<(), StoreError> {
         let update = self
             .client

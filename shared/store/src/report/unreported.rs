@@ -13,11 +13,10 @@ use crate::payment::head_item::{head_key, head_key_of};
 use crate::schema::{EXPIRES_AT, UNREPORTED};
 use crate::store::Store;
 
-/// Time for which a head stays in the hot table after its report, or after its date is over in
-/// every time zone if that is later: the bank's own zone would add a fifth of a megabyte of time
-/// zones to the program. `ingest` completes a missing head until 30 minutes after the date, so no
-/// late head can bring an expired payment back. DynamoDB deletes expired items within days, free of
-/// charge.
+/// Time for which a head stays in the hot table after its report, or after its date is over in every time zone if that
+/// is later: the bank's own zone would add a fifth of a megabyte of time zones to the program. `ingest` completes a
+/// missing head until 30 minutes after the date, so no late head can bring an expired payment back. DynamoDB deletes
+/// expired items within days, free of charge.
 const STAYS: TimeDelta = TimeDelta::hours(25);
 
 /// The expiry of the head of a payment of this date that is reported at `now`.
@@ -85,10 +84,9 @@ impl Store {
         Ok(UnreportedPage { rows, end: answer.last_evaluated_key.map(UnreportedEnd) })
     }
 
-    /// Removes a payment from `unreported`, if it has this key there, and sets its head to expire:
-    /// 1 write unit for the head and 1 for the index. Not a transition: version, `updatedAt` and
-    /// trail stay. If the key differs, the failed condition costs 1 write unit. History has the
-    /// payment since its settlement.
+    /// Removes a payment from `unreported`, if it has this key there, and sets its head to expire: 1 write unit for the
+    /// head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. If the key differs, the failed
+    /// condition costs 1 write unit. History has the payment since its settlement.
     pub async fn mark_reported(
         &self,
         key: &HeadKey,

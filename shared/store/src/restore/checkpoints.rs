@@ -39,8 +39,7 @@ impl Store {
         }
     }
 
-    /// Forgets the checkpoint of a stream shard: 1 write unit. Only for a stream that nobody reads
-    /// any more.
+    /// Forgets the checkpoint of a stream shard: 1 write unit. Only for a stream that nobody reads any more.
     pub async fn drop_checkpoint(&self, stream_shard: &str) -> Result<(), StoreError> {
         let delete =
             self.client.delete_item().table_name(&self.tables.payments).set_key(Some(checkpoint_key(stream_shard)));

@@ -70,9 +70,8 @@ impl StoredHead {
 }
 
 impl Store {
-    /// Puts a head into the hot table in the place of the head that was read, or of none, unless
-    /// that has changed: 1 write unit, and up to 2 in `due` and 2 in `unreported`. Returns whether
-    /// it was put.
+    /// Puts a head into the hot table in the place of the head that was read, or of none, unless that has changed: 1
+    /// write unit, and up to 2 in `due` and 2 in `unreported`. Returns whether it was put.
     pub async fn put_restored_head(&self, read: Option<&StoredHead>, new: &StoredHead) -> Result<bool, StoreError> {
         let put = self.client.put_item().table_name(&self.tables.payments).set_item(Some(whole_item(new)));
         let put = match read.map(|read| equations(&whole_item(read), " AND ")) {

@@ -38,9 +38,8 @@ pub struct DetailsPage {
 }
 
 impl Store {
-    /// Returns a page of the heads in history that have this status, are due from a date on, and
-    /// were not settled before an instant: half a read unit per 4 KB of the entries from that date
-    /// on.
+    /// Returns a page of the heads in history that have this status, are due from a date on, and were not settled
+    /// before an instant: half a read unit per 4 KB of the entries from that date on.
     pub async fn ended_page(
         &self,
         shard: Shard,

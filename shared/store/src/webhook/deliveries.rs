@@ -1,9 +1,8 @@
 //! The deliveries to a webhook endpoint: one run at a time takes its consumer, renews, commits and releases it.
 //!
-//! Taking the lease, renewing it and committing are one conditional write each. A lease is a number
-//! that rises each time the consumer is taken, and each time an operator changes the endpoint: the
-//! holder of an older lease can no longer write. Each side writes its own attributes, so neither
-//! reverts a write of the other:
+//! Taking the lease, renewing it and committing are one conditional write each. A lease is a number that rises each
+//! time the consumer is taken, and each time an operator changes the endpoint: the holder of an older lease can no
+//! longer write. Each side writes its own attributes, so neither reverts a write of the other:
 //!
 //! | attributes | written by |
 //! |---|---|
@@ -121,9 +120,8 @@ impl Store {
         }
     }
 
-    /// Ends a lease that was taken with this number, after which the run sends nothing more: 1
-    /// write unit for each KB. The lease may have another number since an operator changed the
-    /// endpoint, and cannot be taken before it ends.
+    /// Ends a lease that was taken with this number, after which the run sends nothing more: 1 write unit for each KB.
+    /// The lease may have another number since an operator changed the endpoint, and cannot be taken before it ends.
     pub async fn release_webhook(&self, id: &EndpointId, lease: u64) -> Result<(), StoreError> {
         let update = self
             .client
@@ -160,9 +158,8 @@ impl Store {
         conditional("UpdateItem", update.send().await).map(drop)
     }
 
-    /// Returns the states of all endpoints' consumers by the endpoints' ids, strongly consistent: 1
-    /// read unit for each 4 KB. An unreadable state is an error in its place, and does not hide the
-    /// others.
+    /// Returns the states of all endpoints' consumers by the endpoints' ids, strongly consistent: 1 read unit for each
+    /// 4 KB. An unreadable state is an error in its place, and does not hide the others.
     pub async fn webhook_states(&self) -> Result<HashMap<String, Result<WebhookState, StoreError>>, StoreError> {
         let mut states = HashMap::new();
         for item in self.webhook_items().await? {

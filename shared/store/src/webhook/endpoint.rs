@@ -10,10 +10,9 @@
 //! of them. A consumer without an endpoint gets nothing. An endpoint without a consumer gets a new
 //! one, which begins where the restored log's readers continue ([`LogHead::start_after_loss`]).
 //!
-//! The number of created endpoints orders creates, so that concurrent ones do not exceed
-//! [`MAX_ENDPOINTS`]. A create counts the endpoints, and raises the number in the same transaction,
-//! on condition that it is as before the count. Nothing else depends on the number, so it cannot be
-//! wrong.
+//! The number of created endpoints orders creates, so that concurrent ones do not exceed [`MAX_ENDPOINTS`]. A create
+//! counts the endpoints, and raises the number in the same transaction, on condition that it is as before the count.
+//! Nothing else depends on the number, so it cannot be wrong.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -111,8 +110,7 @@ impl WebhookEndpoint {
         [self.generation].into_iter().chain(previous)
     }
 
-    /// The reason why the endpoint is off, and since when: its operator, or `publish`, as its
-    /// consumer's state says.
+    /// The reason why the endpoint is off, and since when: its operator, or `publish`, as its consumer's state says.
     #[must_use]
     pub fn disabled(&self, state: &WebhookState) -> Option<(DisabledBy, UtcSecond)> {
         self.disabled_at.map(|at| (DisabledBy::Operator, at)).or(state.disabled_by.zip(state.disabled_at))
@@ -180,9 +178,8 @@ impl Store {
         Ok(EndpointsCreated(created.and_then(|mut created| created.remove("created"))))
     }
 
-    /// Creates an endpoint whose consumer begins at a place, unless its id exists: at least 6 write
-    /// units. `created` was read before its caller counted the endpoints. `disabled` creates it
-    /// switched off.
+    /// Creates an endpoint whose consumer begins at a place, unless its id exists: at least 6 write units. `created`
+    /// was read before its caller counted the endpoints. `disabled` creates it switched off.
     pub async fn create_webhook_endpoint(
         &self,
         id: &EndpointId,
@@ -233,9 +230,8 @@ impl Store {
     /// Changes an endpoint, and switches it on or off: at least 4 write units. Returns whether the
     /// endpoint exists and has a consumer. Attributes that this version does not know stay.
     ///
-    /// An endpoint that is switched on is tried at once. A run that still delivers by the old
-    /// settings can no longer write, and stops. It keeps its lease until it has its answers, so
-    /// that no other run sends meanwhile.
+    /// An endpoint that is switched on is tried at once. A run that still delivers by the old settings can no longer
+    /// write, and stops. It keeps its lease until it has its answers, so that no other run sends meanwhile.
     pub async fn change_webhook_endpoint(
         &self,
         id: &EndpointId,

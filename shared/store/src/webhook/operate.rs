@@ -14,8 +14,7 @@ use crate::store::Store;
 use crate::webhook::state::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState};
 
 impl WebhookState {
-    /// The state of an endpoint whose consumer a restore of the log lost: it begins where the log's
-    /// readers continue.
+    /// The state of an endpoint whose consumer a restore of the log lost: it begins where the log's readers continue.
     #[must_use]
     pub fn after_loss(head: Option<&LogHead>, now: UtcSecond) -> Self {
         Self::new(head.map_or(LogPosition::BEGINNING, |head| head.start_after_loss(now)))

@@ -207,8 +207,7 @@ impl Bank {
         Ok(())
     }
 
-    /// The heads of the hot table, and the report's last run without the fields that a report does
-    /// not have.
+    /// The heads of the hot table, and the report's last run without the fields that a report does not have.
     pub(super) async fn hot(&self) -> Result<Items> {
         let mut items = self.by_key(&self.environment.tables.payments, &["ACCT#", "CHECKPOINT#report"]).await?;
         for item in items.values_mut().filter(|item| item["pk"]["S"] == "CHECKPOINT#report") {

@@ -1,7 +1,7 @@
 //! Changes by a fault of a client or a program are left out, and nothing else: never a sent or settled payment.
 
 use object_store::ObjectStoreExt as _;
-use payments_restore::stages::lost;
+use payments_restore::stages::{lost, scheduled};
 use payments_restore::{Change, Finding, Rebuild, Source};
 use payments_store::TableNames;
 use payments_store::schema::{PAYMENTS, Table, create_table};
@@ -43,8 +43,7 @@ async fn what_the_fault_did_is_left_out_and_what_was_sent_is_kept_and_listed() -
         events.sort_by_key(|[_, id, _]| id.to_string());
     }
     assert_eq!(told, want);
-    // The tables are lost once more. Changes that were left out stay out, without being named
-    // again.
+    // The tables are lost once more. Changes that were left out stay out, without being named again.
     bank.lose().await?;
     bank.apply().await?.found([])?;
     bank.assert_statuses(&statuses).await
@@ -133,6 +132,7 @@ async fn cancels_of_the_old_table_are_found_in_every_shard() -> Result<()> {
     ids.sort_unstable();
     assert_eq!(ids, wanted);
     ensure!(lost(&old, &new, "1".parse()?).await?.len() < wanted.len(), "all are in one shard");
+    assert_eq!(scheduled(&new, "4".parse()?).await?, names.len());
     assert_fails(lost(&old, &old, "4".parse()?).await, "the stack still has the old hot table");
     Ok(())
 }
@@ -168,8 +168,7 @@ async fn an_instant_within_an_earlier_restore_is_refused() -> Result<()> {
 /// A payment that a restore took back is an old version in a new epoch. A later restore keeps it so, however old that version is.
 #[tokio::test]
 async fn what_a_restore_took_back_stays_so_after_the_next_one() -> Result<()> {
-    // The payment was created at 09:20, more than an hour before the next instant, and cancelled
-    // within this hour.
+    // The payment was created at 09:20, more than an hour before the next instant, and cancelled within this hour.
     const NEXT: &str = "2026-11-20T10:25:00Z";
     const NOW: &str = "2026-11-20T10:30:00Z";
     let bank = Bank::new().await?;

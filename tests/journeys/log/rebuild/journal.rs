@@ -115,8 +115,7 @@ async fn a_file_that_the_journal_lacks_is_listed() -> Result<()> {
     bank.assert_statuses(&[("k", None), ("l", Some("SCHEDULED"))]).await
 }
 
-/// The first file may have held anything, even the cancellation of a payment that is scheduled
-/// again.
+/// The first file may have held anything, even the cancellation of a payment that is scheduled again.
 #[tokio::test]
 async fn a_first_file_that_the_journal_lacks_is_found() -> Result<()> {
     let bank = Bank::journaled().await?;

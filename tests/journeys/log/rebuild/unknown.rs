@@ -69,8 +69,7 @@ impl Marked {
         Ok(all)
     }
 
-    /// Gives the attributes of a later version to each item without such attributes, and to each
-    /// entry of a trail.
+    /// Gives the attributes of a later version to each item without such attributes, and to each entry of a trail.
     async fn mark(&mut self, bank: &Bank) -> Result<()> {
         for (place, mut item) in Self::all(bank).await? {
             if later().keys().any(|name| item.contains_key(name)) {
@@ -95,8 +94,7 @@ impl Marked {
         let is_lost = |(table, pk, sk): &Place| {
             let is_there = match ItemKind::from_key(pk, sk) {
                 Some(ItemKind::Head) => !sk.ends_with(head),
-                // A restore deletes the findings and checkpoints of a stream and of counters that
-                // no longer exist.
+                // A restore deletes the findings and checkpoints of a stream and of counters that no longer exist.
                 Some(ItemKind::Checkpoint | ItemKind::Finding) => false,
                 _ => has((pk, sk)),
             };
@@ -127,8 +125,7 @@ impl Marked {
     }
 }
 
-/// Changes that are rare, made once before and once after everything was marked: endpoints and the
-/// audit trail.
+/// Changes that are rare, made once before and once after everything was marked: endpoints and the audit trail.
 async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let (store, now) = (bank.store().await, bank.now());
     let id: EndpointId = "erp".parse()?;

@@ -73,8 +73,7 @@ async fn an_event_is_skipped_once_and_only_the_one_that_blocks() -> Result<()> {
     Ok(())
 }
 
-/// Another filter moves an endpoint past the event that blocked it. A skip would move the endpoint
-/// back.
+/// Another filter moves an endpoint past the event that blocked it. A skip would move the endpoint back.
 #[tokio::test]
 async fn an_event_that_an_endpoint_has_passed_is_not_skipped() -> Result<()> {
     let log = Log::with_endpoint(&[2]).await?;

@@ -69,8 +69,7 @@ async fn the_longest_url_is_never_kept_in_a_longer_form() -> Result<()> {
     Ok(())
 }
 
-/// The run fails because of one endpoint, whose place the log does not have. The metrics of the
-/// others are emitted.
+/// The run fails because of one endpoint, whose place the log does not have. The metrics of the others are emitted.
 #[tokio::test]
 async fn a_run_that_fails_for_one_endpoint_still_says_how_the_others_are() -> Result<()> {
     let log = Log::with_endpoint(&[2]).await?;

@@ -50,8 +50,7 @@ async fn a_replay_is_not_undone_by_a_run_that_delivers() -> Result<()> {
     Ok(())
 }
 
-/// The journal, an endpoint and the bus lack a segment that expires, whether the log continues then
-/// or not.
+/// The journal, an endpoint and the bus lack a segment that expires, whether the log continues then or not.
 #[tokio::test]
 async fn what_the_log_no_longer_has_is_missed_loudly() -> Result<()> {
     for is_late in [false, true] {

@@ -53,8 +53,7 @@ async fn fill(log: &Log, added: Range<usize>) -> Result<()> {
     Ok(())
 }
 
-/// Delivers the events that the only endpoint lacks, run after run. Returns the time that this
-/// takes.
+/// Delivers the events that the only endpoint lacks, run after run. Returns the time that this takes.
 async fn deliver(log: &Log, wanted: usize) -> Result<Duration> {
     let (origin, function) = (Instant::now(), InTime::over(log, |_| CALL).await?);
     for _ in 0..10 {

@@ -25,8 +25,7 @@ pub(crate) const SECONDS: u64 = 10 * 60;
 /// The time from one read of a stream shard by Lambda to the next.
 const POLL: u64 = 250 * MILLISECOND;
 
-/// The milliseconds of an invocation by Lambda, and of calls to DynamoDB. AWS promises no times;
-/// these are slow.
+/// The milliseconds of an invocation by Lambda, and of calls to DynamoDB. AWS promises no times; these are slow.
 const INVOKE: RangeInclusive<u64> = 5..=50;
 const READ: RangeInclusive<u64> = 5..=15;
 const TRANSACTION: RangeInclusive<u64> = 20..=60;
@@ -137,8 +136,7 @@ impl Shard {
     }
 }
 
-/// The units that the partition still accepts, in millionths. It gains evenly, and saves those of
-/// one second.
+/// The units that the partition still accepts, in millionths. It gains evenly, and saves those of one second.
 #[derive(Debug, Default)]
 struct Bucket {
     left: i64,

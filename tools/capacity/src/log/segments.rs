@@ -42,8 +42,7 @@ pub(crate) enum Kind {
     Feeds,
     /// Nine of ten are processed, and one fails.
     Settled,
-    /// All are settled, and each text that somebody else chooses is random and as long as
-    /// permitted.
+    /// All are settled, and each text that somebody else chooses is random and as long as permitted.
     Largest,
 }
 

@@ -108,8 +108,7 @@ fn a_loopback_url_is_of_this_machine_and_names_its_port() {
     assert_eq!(EndpointUrl::loopback("http://127.0.0.1:80/#a"), Err(EndpointUrlError::Fragment));
 }
 
-/// A stored URL can be read, even if this version would not accept it. The connector checks its
-/// addresses.
+/// A stored URL can be read, even if this version would not accept it. The connector checks its addresses.
 #[test]
 fn a_stored_url_is_read_whatever_is_accepted_now() {
     let long = format!("https://hooks.example.com/?{}", "a".repeat(3_000));

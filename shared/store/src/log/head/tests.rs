@@ -171,8 +171,7 @@ fn the_log_that_follows_a_lost_one_begins_with_itself() {
     assert_eq!(restored.start_of_news(day(1)), restored.end());
 }
 
-/// A reader that lost its place reads an epoch from its beginning, and waits for the next one while
-/// this one is to end.
+/// A reader that lost its place reads an epoch from its beginning, and waits for the next one while this one is to end.
 #[test]
 fn a_reader_without_a_place_begins_with_the_epoch_that_a_restore_began() {
     let lost = LogHead::first(NO_SOURCE, day(0));
