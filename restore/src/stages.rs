@@ -55,6 +55,14 @@ fn describe_table(table: &str) -> Call {
     Call::aws_with("dynamodb describe-table --table-name {}", &[table])
 }
 
+/// The latest backup of the long-term table is not from before the hot table's instant.
+fn latest(table: &str, hot: UtcSecond) -> Fact {
+    let call = Call::aws(&format!("dynamodb describe-continuous-backups --table-name {table}"));
+    let part = "/ContinuousBackupsDescription/PointInTimeRecoveryDescription/LatestRestorableDateTime";
+    let remedy = "run this again in a few minutes, or start again with an earlier --to";
+    fact(format!("the latest backup of {table}"), call, part, Want::Since(hot), remedy)
+}
+
 /// The backups of a table have an instant, or at least exist.
 fn window(table: &str, to: Option<UtcSecond>, kind: Kind) -> Fact {
     let call = Call::aws_with("dynamodb describe-continuous-backups --table-name {}", &[table]);

@@ -12,8 +12,9 @@ use crate::note::Note;
 use crate::stack::{StackNow, describe};
 use crate::stages::clients::closed;
 use crate::stages::epoch::needed;
+use crate::stages::tables::endpoints;
 use crate::stages::template::{line_of, successor};
-use crate::stages::{HOURS, fact, step, wait};
+use crate::stages::{HOURS, describe_table, fact, step, wait};
 use crate::step::{Act, Fact, Runner, Step, Want};
 
 /// The stack of sam, which has the bucket of deployments.
@@ -127,7 +128,22 @@ pub fn import(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<
     let remedy =
         "do not execute it. On a dev stack first deploy a plain `DeletionPolicy: Retain` for all old tables. Then ";
     let remedy = format!("{remedy}{}", delete(note));
-    let mut needs = vec![
+    let mut needs = Vec::new();
+    if note.history.is_new() {
+        let remedy = "run `cargo restore endpoints --apply`";
+        let disabled = endpoints(note, runner)?.into_iter().flat_map(|step| step.done);
+        needs.extend(disabled.map(|fact| Fact { remedy: remedy.to_owned(), ..fact }));
+    }
+    for (_, table) in &new {
+        let read = |table: &str| describe_table(table).with("--query").with("Table.GlobalSecondaryIndexes[].IndexName");
+        let names = runner.read(&read(&table.old))?;
+        // A table that is gone does not say which indexes it had.
+        if names.is_array() {
+            let remedy = "make the missing index, then run this again";
+            needs.push(fact(format!("the indexes of {}", table.new), read(&table.new), "", Want::Is(names), remedy));
+        }
+    }
+    needs.extend([
         of_set(note, "Status", Want::Is(json!("CREATE_COMPLETE")), "make it first: `cargo restore changes --apply`"),
         of_set(
             note,
@@ -143,7 +159,7 @@ pub fn import(note: &Note, stack: &StackNow, runner: &mut Runner<'_>) -> Result<
         ),
         of_set(note, "Changes", Want::Imports(expected), &remedy),
         of_set(note, "NextToken", Want::Missing, "the list of changes is not whole: look at it in the console"),
-    ];
+    ]);
     if note.hot.is_new() {
         needs.extend(stack.paused()?);
         needs.push(closed(stack)?);

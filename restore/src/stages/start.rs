@@ -8,7 +8,7 @@ use payments_model::{ShardCount, UtcSecond};
 
 use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::StackNow;
-use crate::stages::{SOON, describe_table, fact, window};
+use crate::stages::{SOON, describe_table, fact, latest, window};
 use crate::step::{Act, Fact, Read, Step, Want};
 
 /// The tables to restore, and the instants.
@@ -25,6 +25,10 @@ pub struct Start {
     /// Also restore the long-term table, to the latest possible instant.
     #[arg(long, requires = "to")]
     pub history: bool,
+
+    /// Also restore the long-term table, to this instant, which is not before that of the hot table.
+    #[arg(long, value_name = "INSTANT", requires = "to", conflicts_with_all = ["history", "used"])]
+    pub history_to: Option<UtcSecond>,
 
     /// The log's table is damaged or lost: restore it from the damaged table, from the backup of the deleted one, or begin an empty one. `used`: the stack uses
     /// a restored log already, and only the new epoch is missing.
@@ -64,7 +68,14 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
         (Some(_), false) => Origin::Table,
         (Some(_), true) => Origin::Used,
     };
-    let history = if choices.history { Origin::Table } else { Origin::Kept };
+    let history = if choices.history || choices.history_to.is_some() { Origin::Table } else { Origin::Kept };
+    // A head is in the long-term table before it leaves the hot one.
+    if let (Some(hot), Some(history)) = (choices.to, choices.history_to) {
+        ensure!(
+            hot <= history,
+            "the hot table would be later than the long-term one: give --history-to {hot} or later"
+        );
+    }
     let mut note = Note {
         stack: choices.stack.clone(),
         stack_id: stack.id.clone(),
@@ -72,7 +83,7 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
         begun: Some(now),
         shards: shards.get(),
         hot: table(Kind::Hot, hot, choices.to)?,
-        history: table(Kind::History, history, None)?,
+        history: table(Kind::History, history, choices.history_to)?,
         log: table(Kind::Log, choices.log.unwrap_or(Origin::Kept), choices.log_to)?,
         rebuild: None,
         rebuilt: None,
@@ -89,6 +100,9 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
     let is_damaged = before.is_err() && folder.join(path).exists();
     for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new() && before.is_err()) {
         needs.extend(if is_damaged { vec![own(table, stack)] } else { needed_of(kind, table) });
+        if kind == Kind::History && table.to.is_none() {
+            needs.extend(note.hot.to.map(|to| latest(&table.old, to)));
+        }
     }
     let text = note.text()?;
     let done = Fact {

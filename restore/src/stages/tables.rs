@@ -10,7 +10,7 @@ use crate::list::list;
 use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::StackNow;
 use crate::stages::clients::closed;
-use crate::stages::{HOURS, describe_table, fact, step, wait, window};
+use crate::stages::{HOURS, describe_table, fact, latest, step, wait, window};
 use crate::step::{Act, Fact, Read, Runner, Step, Want};
 
 /// The steps that restore the tables. An import changes no setting, so each table gets those of the template here.
@@ -25,11 +25,17 @@ pub fn tables(note: &Note, stack: &StackNow, now: UtcSecond, runner: &mut Runner
         ready.push(closed(stack)?);
     }
     if note.history.is_new() {
+        let mut needs = ready.clone();
+        needs.extend(note.hot.to.filter(|_| note.history.to.is_none()).map(|to| latest(&note.history.old, to)));
         let months = months(note.hot.to.unwrap_or(now), now);
-        steps.extend(months.iter().map(|month| Step { needs: ready.clone(), ..audit_trail(note, month) }));
+        steps.extend(months.iter().map(|month| Step { needs: needs.clone(), ..audit_trail(note, month) }));
     }
     for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new()) {
         let mut made = made(kind, table, stack, runner)?;
+        if let (Kind::History, None, Some(hot)) = (kind, table.to, note.hot.to) {
+            made.needs.push(latest(&table.old, hot));
+            made.done.push(of_table(&table.new, "RestoreSummary/RestoreDateTime", Want::Since(hot)));
+        }
         if kind == Kind::Hot {
             made.needs.append(&mut ready);
         }

@@ -30,6 +30,8 @@ pub(crate) enum Want {
     Covers(UtcSecond),
     /// An instant that is not later than this one.
     Until(UtcSecond),
+    /// An instant that is not earlier than this one.
+    Since(UtcSecond),
     /// This instant.
     At(UtcSecond),
     /// The whole audit trail of a month: the items of this partition.
@@ -57,6 +59,7 @@ impl Want {
                 from.is_some_and(|from| from <= instant) && to.is_some_and(|to| instant <= to)
             }
             Self::Until(instant) => seconds(found).is_some_and(|it| it <= instant.as_chrono().timestamp()),
+            Self::Since(instant) => seconds(found).is_some_and(|it| it >= instant.as_chrono().timestamp()),
             Self::At(instant) => seconds(found) == Some(instant.as_chrono().timestamp()),
             Self::Trail(partition) => list::is_trail(found, partition),
             Self::Restored(source, to) => found.is_null() || is_restored(found, source, *to),
@@ -78,6 +81,7 @@ impl fmt::Display for Want {
             Self::Missing => f.write_str("missing"),
             Self::Covers(instant) => write!(f, "a window with {instant}"),
             Self::Until(instant) => write!(f, "not later than {instant}"),
+            Self::Since(instant) => write!(f, "not earlier than {instant}"),
             Self::At(instant) => write!(f, "{instant}"),
             Self::Trail(partition) => write!(f, "the whole list Items of {partition}"),
             Self::Restored(source, None) => write!(f, "missing, or restored from {source}"),

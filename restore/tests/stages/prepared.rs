@@ -22,7 +22,7 @@ pub(crate) fn at(text: &str) -> Option<UtcSecond> {
 /// The hot table is restored to T.
 pub(crate) fn hot() -> Start {
     let stack = "payments-prod".to_owned();
-    Start { stack, to: at(T), history: false, log: None, log_to: None, used: false, number: 1 }
+    Start { stack, to: at(T), history: false, history_to: None, log: None, log_to: None, used: false, number: 1 }
 }
 
 /// All tables are restored.

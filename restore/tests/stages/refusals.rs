@@ -8,7 +8,7 @@ use crate::prepared::{hot, log, noted, ready, stage};
 use crate::world::World;
 
 /// A read that finds another world than a stage needs: the stage, the read and its answer.
-const OTHERWISE: [(&str, &str, &str); 34] = [
+const OTHERWISE: [(&str, &str, &str); 37] = [
     (
         "close",
         concat!(
@@ -95,6 +95,13 @@ const OTHERWISE: [(&str, &str, &str); 34] = [
         {"ResourceChange":{"Action":"Add","LogicalResourceId":"LogTable2","ResourceType":"AWS::DynamoDB::Table"}}]}"#,
     ),
     ("import", MAPPINGS, r#"{"EventSourceMappings":[{"UUID":"mapping-1","State":"Enabled"}]}"#),
+    ("import of all", SET, "{}"),
+    ("import", OLD_INDEXES, r#"["due","unreported"]"#),
+    (
+        "tables-all",
+        HISTORY_BACKUPS,
+        r#"{"ContinuousBackupsDescription":{"PointInTimeRecoveryDescription":{"LatestRestorableDateTime":"2026-11-20T08:59:59+00:00"}}}"#,
+    ),
     ("open", HOT_OUTPUT, r#""hot""#),
     ("finish before the rebuild", AGE, "null"),
     ("finish of the log", AGE, "null"),
@@ -116,6 +123,9 @@ const EVENT: &str = concat!(
     "'StackEvents[0].Timestamp'"
 );
 const RESTORED: &str = "aws dynamodb describe-table --table-name payments-prod-restored-hot-1";
+const OLD_INDEXES: &str =
+    "aws dynamodb describe-table --table-name hot --query 'Table.GlobalSecondaryIndexes[].IndexName'";
+const HISTORY_BACKUPS: &str = "aws dynamodb describe-continuous-backups --table-name history";
 pub(crate) const BACKUPS: &str = "aws dynamodb describe-continuous-backups --table-name hot";
 pub(crate) const HOT_OUTPUT: &str = concat!(
     "aws cloudformation describe-stacks --stack-name payments-prod --query ",
@@ -141,6 +151,7 @@ fn a_stage_is_refused_if_the_world_is_not_as_its_plan() -> Result<()> {
                 "finish before the rebuild" => (noted(&mut world, &hot())?, stage("finish")?.1),
                 "finish of the log" => (noted(&mut world, &log(Origin::Table, None))?, stage("finish")?.1),
                 "finish of a used table" => (noted(&mut world, &Start { used: true, ..hot() })?, stage("finish")?.1),
+                "import of all" => (ready(&mut world, "endpoints")?, stage("import")?.1),
                 "import, done" => {
                     let (note, import) = (ready(&mut world, "import")?, stage("import")?.1);
                     world.stage(true, &note, import)?;
