@@ -5,16 +5,19 @@ mod screen;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use aws_sdk_dynamodb::Client;
 use clap::{Parser, Subcommand};
 use payments_boot::{Clock, version};
+use payments_model::UtcSecond;
 use payments_restore::stages::{
     Allowed, Lost, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints,
     ensure_closed, ensure_ended, ensure_usable, files, import, listed, lost, published, scheduled, start, stream,
     tables, template, told,
 };
-use payments_restore::{Call, Note, Origin, Restored, Runner, StackNow, begin, begin_lost, begin_restored, finish};
+use payments_restore::{
+    Call, Note, Origin, Restored, Runner, StackNow, Step, begin, begin_lost, begin_restored, finish,
+};
 use payments_store::{LogStage, Store, TableNames};
 
 use crate::rebuilding::{Choices, rebuild};
@@ -171,59 +174,81 @@ async fn main() -> Result<()> {
             finished((&note, &stack), &store(note.tables()).await?, &store(old_log(&note)).await?, &mut runner).await?
         }
         Command::Cancel { count: true, .. } => return told(&note, &mut runner, now),
-        Command::Cancel { mut payments, from, .. } if from.is_some() || !payments.is_empty() => {
-            payments.extend(from.map_or(Ok(Vec::new()), |file| listed(&file))?);
-            payments.sort();
-            payments.dedup();
-            println!("{} payments are given.", payments.len());
-            runner.go(&cancels(&note, &stack, &payments)?)?
-        }
-        Command::Cancel { .. } => {
-            let old = TableNames { payments: note.hot.old.clone(), ..note.tables() };
-            let lost = lost(&store(old).await?, &store(note.tables()).await?, note.shards()?).await?;
-            println!("{} payments are cancelled in the old table, and scheduled in the new one.", lost.len());
-            runner.go(&cancels(&note, &stack, &lost)?)?
-        }
-        Command::Endpoints => {
-            let steps = endpoints(&note, &mut runner)?;
-            runner.go(&steps)?
-        }
         other => {
-            if matches!(other, Command::Changes | Command::Import) {
-                ensure_usable(&note, &stack, &store(note.tables()).await?, &mut runner).await?;
-            }
-            let steps = match other {
-                Command::Close => clients(&note, &stack, Allowed::Reads)?,
-                Command::Open { all } => {
-                    if !apply {
-                        let count = scheduled(&store(note.tables()).await?, note.shards()?).await?;
-                        println!("{count} payments are SCHEDULED, and paid when they are due.");
-                    }
-                    clients(&note, &stack, if all { Allowed::All } else { Allowed::Creates })?
-                }
-                Command::Tables => {
-                    if apply && !note.log.is_new() {
-                        ensure_closed(&store(note.tables()).await?).await?;
-                    }
-                    tables(&note, &stack, now, &mut runner)?
-                }
-                Command::Files { journal } => {
-                    let folders = (Path::new("reports"), journal.then_some(Path::new("journal")));
-                    let mut steps = before_files(&note, &stack, now);
-                    steps.extend(files(&note, &stack, folders, &mut runner)?);
-                    if apply {
-                        [folders.0].into_iter().chain(folders.1).try_for_each(std::fs::create_dir_all)?;
-                    }
-                    steps
-                }
-                Command::Template => template(&note, &stack, &runner.folder)?,
-                Command::Changes => changes(&note, &stack, &mut runner)?,
-                _ => import(&note, &stack, &mut runner)?,
-            };
+            let stage = Stage { note: &note, stack: &stack, endpoint: endpoint.as_deref(), now };
+            let steps = stage.steps(other, &mut runner).await?;
             runner.go(&steps)?
         }
     };
     shown(is_done, apply)
+}
+
+/// A stage of steps alone.
+struct Stage<'s> {
+    note: &'s Note,
+    stack: &'s StackNow,
+    endpoint: Option<&'s str>,
+    now: UtcSecond,
+}
+
+impl Stage<'_> {
+    async fn store(&self, tables: TableNames) -> Result<Store> {
+        Ok(Store::new(client(self.endpoint).await?, tables))
+    }
+
+    async fn steps(&self, command: Command, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
+        let Self { note, stack, now, .. } = *self;
+        let apply = runner.is_apply;
+        if matches!(command, Command::Changes | Command::Import) {
+            ensure_usable(note, stack, &self.store(note.tables()).await?, runner).await?;
+        }
+        match command {
+            Command::Close => clients(note, stack, Allowed::Reads),
+            Command::Open { all } => {
+                if !apply {
+                    let count = scheduled(&self.store(note.tables()).await?, note.shards()?).await?;
+                    println!("{count} payments are SCHEDULED, and paid when they are due.");
+                }
+                clients(note, stack, if all { Allowed::All } else { Allowed::Creates })
+            }
+            Command::Tables => {
+                if apply && !note.log.is_new() {
+                    ensure_closed(&self.store(note.tables()).await?).await?;
+                }
+                tables(note, stack, now, runner)
+            }
+            Command::Endpoints => endpoints(note, runner),
+            Command::Files { journal } => {
+                let folders = (Path::new("reports"), journal.then_some(Path::new("journal")));
+                let mut steps = before_files(note, stack, now);
+                steps.extend(files(note, stack, folders, runner)?);
+                if apply {
+                    [folders.0].into_iter().chain(folders.1).try_for_each(std::fs::create_dir_all)?;
+                }
+                Ok(steps)
+            }
+            Command::Template => template(note, stack, &runner.folder),
+            Command::Changes => changes(note, stack, runner),
+            Command::Cancel { payments, from, .. } => self.cancels(payments, from).await,
+            _ => import(note, stack, runner),
+        }
+    }
+
+    /// Cancels the payments that are given, or else those that only the old table has as cancelled.
+    async fn cancels(&self, mut payments: Vec<Lost>, from: Option<PathBuf>) -> Result<Vec<Step>> {
+        let Self { note, stack, .. } = *self;
+        if from.is_none() && payments.is_empty() {
+            let old = TableNames { payments: note.hot.old.clone(), ..note.tables() };
+            let lost = lost(&self.store(old).await?, &self.store(note.tables()).await?, note.shards()?).await?;
+            println!("{} payments are cancelled in the old table, and scheduled in the new one.", lost.len());
+            return cancels(note, stack, &lost);
+        }
+        payments.extend(from.map_or(Ok(Vec::new()), |file| listed(&file))?);
+        payments.sort();
+        payments.dedup();
+        println!("{} payments are given.", payments.len());
+        cancels(note, stack, &payments)
+    }
 }
 
 fn old_log(note: &Note) -> TableNames {
@@ -297,7 +322,7 @@ async fn client(endpoint: Option<&str>) -> Result<Client> {
 #[cfg(not(feature = "aws"))]
 #[expect(clippy::unused_async, reason = "a client of AWS opens its connection")]
 async fn client(endpoint: Option<&str>) -> Result<Client> {
-    let endpoint =
-        endpoint.context("this program is built without AWS's clients: give --endpoint, or use `cargo restore`")?;
+    let missing = "this program is built without AWS's clients: give --endpoint, or use `cargo restore`";
+    let endpoint = anyhow::Context::context(endpoint, missing)?;
     Ok(payments_boot::dynamodb_at(endpoint, "local"))
 }
