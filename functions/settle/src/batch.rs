@@ -26,7 +26,7 @@ struct Batch<'b> {
 }
 
 impl Settle {
-    /// Handles each message until the message has an end that a retry does not change, or until the
+    /// Handles each message until its result is final, or until the
     /// deadline. A message becomes a dead letter after thirty receives, and each return to the
     /// queue leads to another receive. So retries are made here for as long as possible.
     pub(crate) async fn handle_batch(&self, messages: Vec<SqsMessage>, deadline: &Deadline) -> Vec<Handled> {
