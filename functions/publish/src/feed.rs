@@ -51,8 +51,8 @@ struct Feed<'f> {
     consumer: String,
     head: LogHead,
     at: LogPosition,
-    /// Number of events that are put before the place moves: at first one call's ten events, and then [`STRETCH`]. If
-    /// the bus rejects the same event in every run, each run repeats only the other nine events of its first call.
+    /// Number of events that are put before the place moves: at first one call's ten events, and then [`STRETCH`]. So if
+    /// the bus rejects one event in every run, each run repeats at most the other nine events of that call.
     stretch: usize,
     deadline: &'f Deadline,
     outcome: &'f mut BusOutcome,

@@ -26,9 +26,8 @@ struct Batch<'b> {
 }
 
 impl Settle {
-    /// Handles each message until its result is final, or until the
-    /// deadline. A message becomes a dead letter after thirty receives, and each return to the
-    /// queue leads to another receive. So retries are made here for as long as possible.
+    /// Handles each message until its result is final, or until the deadline. A message becomes a dead letter after thirty
+    /// receives, and each return to the queue leads to another receive. So retries are made here as long as possible.
     pub(crate) async fn handle_batch(&self, messages: Vec<SqsMessage>, deadline: &Deadline) -> Vec<Handled> {
         let in_hand = messages.into_iter().map(|message| (message, None)).collect();
         Batch { settle: self, deadline, in_hand, handled: Vec::new() }.handle().await
