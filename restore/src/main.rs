@@ -164,7 +164,7 @@ async fn main() -> Result<()> {
     let is_done = match command {
         Command::Rebuild(choices) => {
             let store = store(note.tables()).await?;
-            return rebuild(store, (&note, &file), choices, &mut runner).await;
+            return rebuild(store, (&note, &stack, &file), choices, &mut runner).await;
         }
         Command::Begin { old, uncounted } => {
             let tables = if old { TableNames { log: note.log.old.clone(), ..note.tables() } } else { note.tables() };

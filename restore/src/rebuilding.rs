@@ -75,15 +75,14 @@ fn except(text: &str) -> Result<String, ExceptError> {
 /// Shows what is brought back, or brings it back. The first run that changes something notes its choices, and the last one its end.
 pub(crate) async fn rebuild(
     store: Store,
-    (note, file): (&Note, &Path),
+    (note, stack, file): (&Note, &StackNow, &Path),
     choices: Choices,
     runner: &mut Runner<'_>,
 ) -> Result<()> {
     let Choices { excepts, journal, no_log, accept_gaps, .. } = choices;
     let chosen = Chosen { excepts, journal, no_log, accept_gaps }.for_run(note, file)?;
     if runner.is_apply {
-        let stack = StackNow::read(&note.stack, runner)?;
-        ensure_copied(note, &stack, (&choices.reports, chosen.journal.as_deref()), runner)?;
+        ensure_copied(note, stack, (&choices.reports, chosen.journal.as_deref()), runner)?;
     }
     let source = match &chosen.journal {
         Some(folder) => Source::Journal(open(folder)?),

@@ -57,7 +57,7 @@ fn describe_table(table: &str) -> Call {
 
 /// The latest backup of the long-term table is not from before the hot table's instant.
 fn latest(table: &str, hot: UtcSecond) -> Fact {
-    let call = Call::aws(&format!("dynamodb describe-continuous-backups --table-name {table}"));
+    let call = Call::aws_with("dynamodb describe-continuous-backups --table-name {}", &[table]);
     let part = "/ContinuousBackupsDescription/PointInTimeRecoveryDescription/LatestRestorableDateTime";
     let remedy = "run this again in a few minutes, or start again with an earlier --to";
     fact(format!("the latest backup of {table}"), call, part, Want::Since(hot), remedy)
