@@ -40,7 +40,7 @@ pub(crate) struct Choices {
     #[arg(long = "except", value_name = "WHAT", value_parser = except)]
     excepts: Vec<String>,
 
-    /// Let apply run although events are missing that nobody knows: you do what docs/restore.md says in "Without log and journal".
+    /// Write although unknown events are missing: you do what docs/restore.md says in "Without log and journal".
     #[arg(long)]
     accept_gaps: bool,
 
@@ -48,7 +48,7 @@ pub(crate) struct Choices {
     #[arg(long)]
     find_details: bool,
 
-    /// The most payments that apply writes in a second. Each costs the table up to 1 write unit and its indexes up to 4.
+    /// The most payments written in a second. Each costs the table up to 1 write unit and its indexes up to 4.
     #[arg(long, value_name = "NUMBER", default_value_t = 500)]
     per_second: u32,
 
