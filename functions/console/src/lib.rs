@@ -12,7 +12,9 @@
 //! | `guides` | alarms, tasks and losses, rendered at build from `docs`, and the places to which views lead |
 //! | `html` | parts of several views: amounts, times, links |
 //! | `operations` | functions, queues and reports, which operators reach besides the tables |
+//! | `panel` | panels of views, and tables whose rows are cards on a phone |
 //! | `times` | instants and dates, in the bank's zone |
+//! | `told` | actions of the audit trail and their outcomes, in words |
 //! | `views` | one module for each view |
 
 mod actions;
@@ -24,9 +26,11 @@ mod function;
 mod guides;
 mod html;
 mod operations;
+mod panel;
 mod resources;
 mod shell;
 mod times;
+mod told;
 mod views;
 
 #[cfg(feature = "aws")]
