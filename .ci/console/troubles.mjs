@@ -60,7 +60,7 @@ async function planted() {
   // A count that nobody made.
   await table("UpdateItem", {
     TableName: "payments", Key: { pk: { S: "COUNTS#0" }, sk: { S: later(0) } },
-    UpdateExpression: "ADD PR :one", ExpressionAttributeValues: { ":one": { N: "1" } },
+    UpdateExpression: "ADD FAILED :one", ExpressionAttributeValues: { ":one": { N: "1" } },
   });
   await act("start-recount", { from: later(0), to: later(0) });
   await act("look-for-redates", {});
@@ -74,7 +74,7 @@ await advance(paused, 2 * DAY);
 
 /** The troubles of a bank: the words of each, and where its link leads. */
 const TROUBLES = [
-  [TROUBLED_URL, /1 stuck/, "waiting", stuck.slice(0, 8)],
+  [TROUBLED_URL, /2 stuck/, "waiting", stuck.slice(0, 8)],
   [TROUBLED_URL, /1 contradiction/, "payment", contradicted],
   [TROUBLED_URL, /dead letter/, "queues", "Dispatch failures"],
   [TROUBLED_URL, /1 endpoint disabled/, "endpoints", "ledger"],
