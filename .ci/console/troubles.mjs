@@ -2,7 +2,7 @@
 // sandbox without tokens and its DynamoDB, and PAUSED_URL, one that is paused.
 
 import { bank, create, must as answered } from "./bank.mjs";
-import { DESK, PHONE, must } from "./browser.mjs";
+import { DESK, PHONE, must, pause } from "./browser.mjs";
 import { check } from "./harness.mjs";
 
 const { TROUBLED_URL, TROUBLED_DB, PAUSED_URL } = process.env;
@@ -64,7 +64,13 @@ async function planted() {
   });
   await act("start-recount", { from: later(0), to: later(0) });
   await act("look-for-redates", {});
-  await advance({ ask }, 600);
+  // Both run beside the rest, one after the other.
+  for (let attempt = 0; attempt < 60; attempt += 1) {
+    const strip = answered(await ask("/console/views/attention"), 200).text;
+    if (strip.includes("miscounted") && strip.includes("redate")) break;
+    await advance({ ask }, 60);
+    await pause(500);
+  }
   return { stuck, contradicted };
 }
 
