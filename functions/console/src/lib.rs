@@ -14,6 +14,7 @@
 //! | `operations` | functions, queues and reports, which operators reach besides the tables |
 //! | `panel` | panels of views, and tables whose rows are cards on a phone |
 //! | `times` | instants and dates, in the bank's zone |
+//! | `runs` | the last runs of the scheduled functions, in words |
 //! | `told` | actions of the audit trail and their outcomes, in words |
 //! | `views` | one module for each view |
 
@@ -28,6 +29,7 @@ mod html;
 mod operations;
 mod panel;
 mod resources;
+mod runs;
 mod shell;
 mod times;
 mod told;

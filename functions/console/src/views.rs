@@ -12,6 +12,7 @@ mod list;
 mod payment;
 pub(crate) mod queues;
 mod reports;
+mod run;
 pub(crate) mod waiting;
 
 use maud::Markup;
@@ -41,6 +42,7 @@ pub(crate) enum Kind {
     Sample,
     Reports,
     Report,
+    Run,
     Bank,
     Audit,
     Attention,
@@ -49,7 +51,7 @@ pub(crate) enum Kind {
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 17] = [
+pub(crate) static VIEWS: [View; 18] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -65,6 +67,7 @@ pub(crate) static VIEWS: [View; 17] = [
     View { name: "payment", title: "", kind: Kind::Payment },
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
+    View { name: "run", title: "", kind: Kind::Run },
     View { name: "operations", title: "Operations", kind: Kind::Guide },
     View { name: "restore", title: "Restore", kind: Kind::Guide },
 ];
@@ -89,6 +92,7 @@ impl Console {
             Kind::Sample => self.sample(request).await,
             Kind::Reports => self.reports(request).await,
             Kind::Report => self.report(request).await,
+            Kind::Run => self.run(request).await,
             Kind::Bank => self.bank(request).await,
             Kind::Audit => self.audit(request).await,
             Kind::Attention => self.attention(request).await,
