@@ -229,7 +229,9 @@ impl<'g> Page<'g> {
 
     /// Adds a text. Names of other alarms in it lead to their entries.
     fn text(&mut self, text: &str) {
-        if self.table.is_head && let Some(title) = self.table.titles.last_mut() {
+        if self.table.is_head
+            && let Some(title) = self.table.titles.last_mut()
+        {
             title.push_str(text);
         }
         let own = self.guide.headings[..self.begun].last().map(|heading| heading.title.as_str());

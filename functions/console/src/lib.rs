@@ -31,6 +31,7 @@ mod panel;
 mod resources;
 mod runs;
 mod shell;
+mod shim;
 mod times;
 mod told;
 mod views;

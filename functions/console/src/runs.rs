@@ -139,7 +139,10 @@ pub(crate) fn in_words(job: Job, outcome: &Value) -> String {
             &[("exact", "# dates are exact")],
             &[("drifted", "# miscounted"), ("repaired", "# repaired"), ("datesLeft", "# left for the next")],
         ),
-        Job::Look => (&[("waiting", "# would move")], &[("changedMeanwhile", "# changed meanwhile"), ("unreadable", "# could not be read")]),
+        Job::Look => (
+            &[("waiting", "# would move")],
+            &[("changedMeanwhile", "# changed meanwhile"), ("unreadable", "# could not be read")],
+        ),
         Job::Move => (
             &[("moved", "moved #")],
             &[
@@ -186,14 +189,22 @@ mod tests {
                 json!({"claimed": 1_234, "remaining": 5, "failed": 1}),
                 "claimed 1,234, 5 left for the next, 1 could not be read or claimed",
             ),
-            (Job::Redrive, json!({"redriven": 2, "waiting": 7, "stuck": 1}), "sent 2 again, 7 wait for a result, 1 stuck"),
+            (
+                Job::Redrive,
+                json!({"redriven": 2, "waiting": 7, "stuck": 1}),
+                "sent 2 again, 7 wait for a result, 1 stuck",
+            ),
             (
                 Job::Look,
                 json!({"waiting": 1_204, "left": {"none": 6, "refuse": 1, "uncovered": 0}, "isComplete": true}),
                 "1,204 would move, 7 would not, by their rule or their calendar",
             ),
             (Job::Move, json!({"moved": 3, "isComplete": false}), "moved 3, not complete: start it again"),
-            (Job::Publish, json!({"journaledEvents": 4, "deliveredEvents": 3}), "4 events to the journal, 3 delivered to endpoints"),
+            (
+                Job::Publish,
+                json!({"journaledEvents": 4, "deliveredEvents": 3}),
+                "4 events to the journal, 3 delivered to endpoints",
+            ),
             // An outcome of another version, or a damaged one.
             (Job::Report, json!({"reported": "<b>"}), "reported 0 settlements"),
         ] {

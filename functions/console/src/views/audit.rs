@@ -1,8 +1,8 @@
 //! The audit trail: actions of operators in the console and on webhook endpoints, newest first.
 
 use maud::{Markup, html};
-use payments_http::query::{Query, invalid_parameter};
-use payments_http::{Problem, ProblemKind, Request};
+use payments_http::query::invalid_parameter;
+use payments_http::{Problem, ProblemKind, Query, Request};
 use payments_model::{BusinessDate, UtcSecond};
 use payments_store::{ActionName, AuditEntry, AuditMonth, AuditPage, StoreError};
 
@@ -34,7 +34,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn read(query: &Query) -> Result<Self, Problem> {
+    fn read(query: &Query<'_>) -> Result<Self, Problem> {
         let text = |name: &'static str| {
             let text = query.text(name)?.unwrap_or_default().trim();
             if text.len() > MAX_TEXT_BYTES {
@@ -131,7 +131,8 @@ impl Console {
 
     /// The view of one action: one read.
     async fn audited(&self, name: ActionName) -> Result<Markup, Problem> {
-        let nothing = || Problem::new(ProblemKind::NoSuchRoute, "The trail has no such action; look at the month again.");
+        let nothing =
+            || Problem::new(ProblemKind::NoSuchRoute, "The trail has no such action; look at the month again.");
         let AuditEntry { intent, outcome: ended } = self.store.audit_entry(name).await?.ok_or_else(nothing)?;
         let (times, told) = (self.times(), outcome(&intent.action, ended.as_ref()));
         let month = AuditMonth::from_second(name.previewed_at).to_string();

@@ -151,8 +151,13 @@ fn last_runs(runs: &Runs, times: Times) -> Markup {
             }
         } }
     };
-    let rows = html! { @for (job, start) in JOBS { @if start.is_some() || runs.of(job).is_some() { (row(job, start)) } } };
-    panel(&html! { "Last runs" }, &html! { "One beside a scheduled run doubles its pace" }, &cards("The last run of each job", &columns, &rows))
+    let rows =
+        html! { @for (job, start) in JOBS { @if start.is_some() || runs.of(job).is_some() { (row(job, start)) } } };
+    panel(
+        &html! { "Last runs" },
+        &html! { "One beside a scheduled run doubles its pace" },
+        &cards("The last run of each job", &columns, &rows),
+    )
 }
 
 /// The last run of the report.
@@ -207,14 +212,21 @@ fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>, runs: &Runs, times: 
             (cards("Dates whose counters differ from a recount", &columns, &html! { @for (date, finding) in findings { (finding_row(*date, finding, times)) } }))
         }
     };
-    panel(&html! { "Findings of the recount" }, &html! { @if !findings.is_empty() { "See " (COUNTS_DRIFTED) } }, &content)
+    panel(
+        &html! { "Findings of the recount" },
+        &html! { @if !findings.is_empty() { "See " (COUNTS_DRIFTED) } },
+        &content,
+    )
 }
 
 fn finding_row(date: BusinessDate, finding: &StoredEvidence, times: Times) -> Markup {
     let text = date.to_string();
     let counts = |evidence: &payments_store::Evidence| {
         let known = Status::ALL.iter().map(|status| (evidence.recounted.count(*status), word(*status).to_lowercase()));
-        let known: Vec<_> = known.filter(|(count, _)| *count != 0).map(|(count, word)| format!("{} {word}", grouped(count.into()))).collect();
+        let known: Vec<_> = known
+            .filter(|(count, _)| *count != 0)
+            .map(|(count, word)| format!("{} {word}", grouped(count.into())))
+            .collect();
         if known.is_empty() { "no payment".to_owned() } else { known.join(", ") }
     };
     html! { tr {

@@ -8,7 +8,7 @@ use payments_store::DateCounters;
 use crate::function::Console;
 use crate::guides::{CHANGES_UNPARSED, COUNTS_BEHIND, PAYMENTS_OVERDUE};
 use crate::html::{closed, day, grouped, heading, link, money, status};
-use crate::views::waiting::{Late, late_table};
+use crate::views::waiting::late_table;
 
 /// The most late payments of a date that are shown.
 const LATE_SHOWN: u16 = 1;
@@ -26,6 +26,7 @@ impl Console {
             asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
         let paused = self.paused_notice();
         let closed = closed(&self.config.business_days, date);
+        let late = late.map(|late| late_table(&late, self.times()));
         Ok(html! {
             div data-live data-hx-get=(address) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (page(date, self.today(), &counters, Beside { closed, paused, late }))
@@ -38,7 +39,7 @@ impl Console {
 struct Beside {
     closed: Option<String>,
     paused: Markup,
-    late: Option<Late>,
+    late: Option<Markup>,
 }
 
 fn page(
@@ -69,7 +70,8 @@ fn page(
             }
             @if let Some(late) = &late {
                 h2 { "Due and not claimed yet" }
-                (late_table(late, &html! { "The payment that has been due for the longest time. See " (PAYMENTS_OVERDUE) "." }))
+                (late)
+                p class="quiet" { "See " (PAYMENTS_OVERDUE) "." }
             }
     }
 }

@@ -142,7 +142,7 @@ impl Shown {
                         span class="quiet" { (times.age(at)) }
                         @match by {
                             DisabledBy::Operator => {},
-                            DisabledBy::Gone => ": it answered 410, which says that it wants nothing more. See " (WEBHOOK_DISABLED),
+                            DisabledBy::Gone => { ": it answered 410, which says that it wants nothing more. See " (WEBHOOK_DISABLED) },
                             DisabledBy::Failing => {
                                 ": five days without a success." @if let Some(last) = &last { " The last answer was “" (last) "”." }
                                 " See " (WEBHOOK_DISABLED)
@@ -184,8 +184,8 @@ impl Shown {
             p {
                 b { (capital(&self.behind.number())) " wait" }
                 @match oldest {
-                    Some(Oldest::At(at)) => ", the oldest from " (times.at(*at)),
-                    Some(Oldest::OnDay(day)) => ", the oldest from " (times.date(times.zone.date_of(*day))),
+                    Some(Oldest::At(at)) => { ", the oldest from " (times.at(*at)) },
+                    Some(Oldest::OnDay(day)) => { ", the oldest from " (times.date(times.zone.date_of(*day))) },
                     None => {},
                 }
                 ". "
@@ -247,7 +247,7 @@ impl Shown {
                 @if !endpoint.chosen.description.is_empty() { (fact("Description", &html! { span class="any" { (endpoint.chosen.description) } })) }
                 (fact("Types", &html! { (all(types)) }))
                 (fact("Accounts", &html! { span class="any" { (all(accounts.into_iter().map(str::to_owned).collect())) } }))
-                (fact("Secret", &html! { "generation " (endpoint.generation) }))
+                (fact("Secret", &html! { "generation " (endpoint.generation.get()) }))
                 (fact("Created", &times.aged(endpoint.created_at)))
                 (fact("Changed", &times.aged(endpoint.updated_at)))
                 (fact("Place", &html! { span class="id" { (self.state.position) } }))
@@ -280,7 +280,8 @@ fn damaged(id: &str) -> Markup {
 
 fn table(shown: &[&Shown], are_others: bool, times: Times) -> Markup {
     let columns = [("Endpoint", ""), ("State", ""), ("Behind", ""), ("Last delivery", ""), ("Actions", ACTIONS)];
-    let heading = html! { @if are_others { "Other endpoints " } @else { "Endpoints " } span class="quiet" { (shown.len()) } };
+    let heading =
+        html! { @if are_others { "Other endpoints " } @else { "Endpoints " } span class="quiet" { (shown.len()) } };
     panel(&heading, &html! {}, &cards("Endpoints", &columns, &html! { @for shown in shown { (shown.row(times)) } }))
 }
 

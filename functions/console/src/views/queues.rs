@@ -25,12 +25,12 @@ impl Console {
         let times = self.times();
         let states = BankQueue::ALL.map(|queue| self.operations.queue(queue));
         let states = futures::future::join_all(states).await;
-        let states: Vec<_> = BankQueue::ALL.into_iter().zip(states).map(|(queue, it)| (queue, known(queue, it))).collect();
+        let states: Vec<_> =
+            BankQueue::ALL.into_iter().zip(states).map(|(queue, it)| (queue, known(queue, it))).collect();
         let (letters, moving): (Vec<_>, Vec<_>) =
             states.into_iter().partition(|(queue, _)| BankQueue::UNRECEIVED.contains(queue));
         let columns = [("Queue", ""), ("Messages", "num"), ("In flight", "num")];
-        let letter_columns =
-            [columns[0], columns[1], columns[2], ("Last moved back", ""), ("Actions", ACTIONS)];
+        let letter_columns = [columns[0], columns[1], columns[2], ("Last moved back", ""), ("Actions", ACTIONS)];
         Ok(html! {
             div class="stack" data-live data-hx-get="/console/views/queues" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (live_top(&heading("Queues"), times))
@@ -188,9 +188,13 @@ fn shown(message: &SampledMessage, times: Times) -> Markup {
     let note = html! {
         @if let Some(receives) = message.receives { "Received " (received(receives)) ", with this sample" }
     };
-    panel(&heading, &note, &html! {
-        @if let Some(id) = payment { p class="pad" { span { "Payment " (payment_link(id)) } } }
-        pre tabindex="0" { (message.body.chars().take(SHOWN).collect::<String>()) }
-        @if rest > 0 { p class="pad quiet" { (grouped(rest.try_into().unwrap_or(i128::MAX))) " more characters are not shown." } }
-    })
+    panel(
+        &heading,
+        &note,
+        &html! {
+            @if let Some(id) = payment { p class="pad" { span { "Payment " (payment_link(id)) } } }
+            pre tabindex="0" { (message.body.chars().take(SHOWN).collect::<String>()) }
+            @if rest > 0 { p class="pad quiet" { (grouped(rest.try_into().unwrap_or(i128::MAX))) " more characters are not shown." } }
+        },
+    )
 }

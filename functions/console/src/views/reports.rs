@@ -195,7 +195,11 @@ fn settlements(file: &ReportFile) -> Option<(ReportName, u64)> {
 
 fn table(reports: &[(ReportName, u64)], times: Times) -> Markup {
     let columns = [("Settled from", ""), ("to", ""), ("Size", "num"), ("Report", "act")];
-    cards("By the time of their first settlement", &columns, &html! { @for (name, bytes) in reports { (row(name, *bytes, times)) } })
+    cards(
+        "By the time of their first settlement",
+        &columns,
+        &html! { @for (name, bytes) in reports { (row(name, *bytes, times)) } },
+    )
 }
 
 fn row(name: &ReportName, bytes: u64, times: Times) -> Markup {

@@ -52,44 +52,56 @@ fn sums(heads: &[&Head], times: Times) -> Markup {
         (sum.first, sum.last) = (sum.first.min(at), sum.last.max(at));
     }
     let columns = [("Sum", "num"), ("Payments", ""), ("Due", "")];
-    cards("Sums", &columns, &html! { @for (currency, sum) in &sums { tr {
-        td class="amt" { (money(sum.minor, *currency)) }
-        td class="end" { (counted(sum.payments, "payment")) }
-        td class="all" { (times.at(sum.first)) @if sum.first != sum.last { " to " (times.at(sum.last)) } }
-    } } })
+    cards(
+        "Sums",
+        &columns,
+        &html! { @for (currency, sum) in &sums { tr {
+            td class="amt" { (money(sum.minor, *currency)) }
+            td class="end" { (counted(sum.payments, "payment")) }
+            td class="all" { (times.at(sum.first)) @if sum.first != sum.last { " to " (times.at(sum.last)) } }
+        } } },
+    )
 }
 
 fn rows(heads: &[&Head], are_of_accounts: bool, times: Times) -> Markup {
     let columns = [("Amount", "num"), ("Due", ""), ("To, reference", ""), ("Payment", "act")];
-    cards("All payments that will be cancelled", &columns, &html! { @for head in heads { tr {
-        td class="amt" { (amount(head.money)) }
-        td class="due end" { (times.at(head.due_at)) }
-        td class="all" {
-            (head.payee) @if let Some(reference) = &head.reference { " " span class="quiet" { (reference) } }
-            @if are_of_accounts { small { "from " (head.account) } }
-        }
-        td class="act" { (payment_link(head.payment_id)) }
-    } } })
+    cards(
+        "All payments that will be cancelled",
+        &columns,
+        &html! { @for head in heads { tr {
+            td class="amt" { (amount(head.money)) }
+            td class="due end" { (times.at(head.due_at)) }
+            td class="all" {
+                (head.payee) @if let Some(reference) = &head.reference { " " span class="quiet" { (reference) } }
+                @if are_of_accounts { small { "from " (head.account) } }
+            }
+            td class="act" { (payment_link(head.payment_id)) }
+        } } },
+    )
 }
 
 /// The payments that stay, each with the reason.
 fn left(stay: &[&Candidate]) -> Markup {
     let columns = [("Amount", "num"), ("Why", ""), ("Payment", "act")];
-    cards("Payments that stay as they are", &columns, &html! { @for candidate in stay { tr {
-        @match candidate.head() {
-            Some(head) => {
-                td class="amt" { (amount(head.money)) }
-                td class="end" { (status(head.state.status())) }
+    cards(
+        "Payments that stay as they are",
+        &columns,
+        &html! { @for candidate in stay { tr {
+            @match candidate.head() {
+                Some(head) => {
+                    td class="amt" { (amount(head.money)) }
+                    td class="end" { (status(head.state.status())) }
+                }
+                None => {
+                    td class="quiet" { "unknown" }
+                    td class="end" { @match &candidate.found {
+                        Some(Some(_)) => "its create did not complete",
+                        Some(None) => "there is no such payment",
+                        None => "it cannot be read; the function’s log says why",
+                    } }
+                }
             }
-            None => {
-                td class="quiet" { "unknown" }
-                td class="end" { @match &candidate.found {
-                    Some(Some(_)) => "its create did not complete",
-                    Some(None) => "there is no such payment",
-                    None => "it cannot be read; the function’s log says why",
-                } }
-            }
-        }
-        td class="act" { (payment_link(candidate.id)) }
-    } } })
+            td class="act" { (payment_link(candidate.id)) }
+        } } },
+    )
 }
