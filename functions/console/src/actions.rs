@@ -13,7 +13,7 @@ mod run;
 use std::str::FromStr;
 
 use chrono::TimeDelta;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::webhook::EndpointId;
 use payments_model::{ActionId, Actor, PaymentId, UtcSecond};
@@ -210,17 +210,25 @@ impl Console {
         let what = format!("{}\n{}", action.name(), action.arguments());
         let id = ActionId::derive(request.gateway_id(), at, &what);
         Ok(html! {
-            (title(&asked.title()))
-            (preview.shown)
-            @match preview.button {
-                Some(button) => form data-action=(action.name()) {
+            form data-action=(action.name()) {
+                (title(&asked.title()))
+                div class="body" {
+                    (preview.shown)
+                    @if preview.buttons.is_none() { p { "There is nothing to do." } }
                     @for (name, value) in action.fields() { input type="hidden" name=(name) value=(value); }
                     input type="hidden" name="at" value=(at);
                     input type="hidden" name="id" value=(id);
                     input type="hidden" name="step" value="do";
-                    button { (button) }
-                },
-                None => p { "There is nothing to do." },
+                }
+                div class="foot" {
+                    @match preview.buttons {
+                        Some(buttons) => {
+                            button type="button" data-close { (buttons.keep) }
+                            button class=(if buttons.is_final { "fill" } else { "primary" }) { (buttons.act) }
+                        }
+                        None => (CLOSE),
+                    }
+                }
             }
         })
     }
@@ -306,20 +314,26 @@ fn another_action() -> Problem {
 
 /// The heading of an answer, to which the script moves the reader.
 fn title(text: &str) -> Markup {
-    html! { h2 id="dialog-title" tabindex="-1" { (text) } }
+    html! { div class="head" { h2 id="dialog-title" tabindex="-1" { (text) } } }
 }
+
+/// The button that closes a dialog.
+const CLOSE: PreEscaped<&str> = PreEscaped(r#"<button type="button" data-close>Close</button>"#);
 
 /// The outcome of an action. An action that was confirmed a moment ago may be under way.
 fn ended(action: &Action, name: ActionName, outcome: Option<&AuditOutcome>, is_recent: bool) -> Markup {
     let month = AuditMonth::from_second(name.previewed_at).to_string();
     html! {
         (title(&action.title()))
-        @match outcome {
-            Some(outcome) => (result(outcome)),
-            None if is_recent => p class="warn" { "It was confirmed a moment ago, and may be under way. The audit trail shows what came of it." },
-            None => p class="warn" { (UNKNOWN) ". " (action.place_to_look()) " before you preview it again." },
+        div class="body" {
+            @match outcome {
+                Some(outcome) => (result(outcome)),
+                None if is_recent => p class="notice" { "It was confirmed a moment ago, and may be under way. The audit trail shows what came of it." },
+                None => p class="notice" { (UNKNOWN) ". " (action.place_to_look()) " before you preview it again." },
+            }
+            p { a href=(link("audit", &[("month", &month)])) { "Audit trail" } }
         }
-        p { a href=(link("audit", &[("month", &month)])) { "Audit trail" } }
+        div class="foot" { (CLOSE) }
     }
 }
 

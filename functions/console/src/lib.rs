@@ -12,6 +12,7 @@
 //! | `guides` | alarms, tasks and losses, rendered at build from `docs`, and the places to which views lead |
 //! | `html` | parts of several views: amounts, times, links |
 //! | `operations` | functions, queues and reports, which operators reach besides the tables |
+//! | `times` | instants and dates, in the bank's zone |
 //! | `views` | one module for each view |
 
 mod actions;
@@ -25,6 +26,7 @@ mod html;
 mod operations;
 mod resources;
 mod shell;
+mod times;
 mod views;
 
 #[cfg(feature = "aws")]

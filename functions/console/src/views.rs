@@ -1,6 +1,7 @@
 //! The views, each a part of the page.
 
 mod ahead;
+mod attention;
 mod audit;
 pub(crate) mod bank;
 mod day;
@@ -24,11 +25,11 @@ pub(crate) struct View {
     pub(crate) name: &'static str,
     /// Its name among the links of the page; empty if another view leads to it.
     pub(crate) title: &'static str,
-    kind: Kind,
+    pub(crate) kind: Kind,
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
     Day,
     Ahead,
     List,
@@ -42,12 +43,13 @@ enum Kind {
     Report,
     Bank,
     Audit,
+    Attention,
     /// The guide of the view's name.
     Guide,
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 16] = [
+pub(crate) static VIEWS: [View; 17] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -58,12 +60,13 @@ pub(crate) static VIEWS: [View; 16] = [
     View { name: "audit", title: "Audit", kind: Kind::Audit },
     View { name: "alarms", title: "Alarms", kind: Kind::Guide },
     View { name: "list", title: "", kind: Kind::List },
+    View { name: "attention", title: "", kind: Kind::Attention },
     View { name: "find", title: "", kind: Kind::Find },
     View { name: "payment", title: "", kind: Kind::Payment },
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
-    View { name: "operations", title: "", kind: Kind::Guide },
-    View { name: "restore", title: "", kind: Kind::Guide },
+    View { name: "operations", title: "Operations", kind: Kind::Guide },
+    View { name: "restore", title: "Restore", kind: Kind::Guide },
 ];
 
 /// The view of this name.
@@ -88,6 +91,7 @@ impl Console {
             Kind::Report => self.report(request).await,
             Kind::Bank => self.bank(request).await,
             Kind::Audit => self.audit(request).await,
+            Kind::Attention => self.attention(request).await,
             Kind::Guide => guide::guide(view.name, request),
         }
     }

@@ -189,6 +189,8 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         ("list?date=2026-12-24&status=SCHEDULED", "Query", SHARDS),
         // Both tables.
         ("list?date=2026-10-01&status=CANCELLED", "Query", 2 * SHARDS),
+        // The last runs, the endpoints, their places, and the findings of the recount.
+        ("attention", "Query", LANES + 4),
         ("queues", "GetItem", 0),
         ("reports?from=2026-11-20", "GetItem", 0),
         ("reports", "GetItem", 1),

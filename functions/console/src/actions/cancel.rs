@@ -7,7 +7,7 @@ use payments_http::{Form, Problem, invalid_field};
 use payments_model::{Actor, Details, Head, PaymentId, Status, UtcSecond};
 use payments_store::{Cancelled, StoreError};
 
-use crate::actions::preview::{Preview, counted};
+use crate::actions::preview::{Buttons, Preview, counted};
 use crate::function::Console;
 use crate::html::{instant, money, payment_link, status};
 
@@ -76,8 +76,10 @@ impl Console {
             counted(payments.len(), "payment")
         );
         let shown = html! { p { (of) } (table(&candidates)) };
-        let button = (!can.is_empty()).then(|| format!("Cancel {}", counted(can.len(), "payment")));
-        Ok((Preview { shown, button }, can))
+        let act = format!("Cancel {}", counted(can.len(), "payment"));
+        let keep = if can.len() == 1 { "Keep it" } else { "Keep them" };
+        let buttons = (!can.is_empty()).then_some(Buttons { act, keep, is_final: true });
+        Ok((Preview { shown, buttons }, can))
     }
 
     async fn candidate(&self, id: PaymentId) -> Result<Candidate, StoreError> {

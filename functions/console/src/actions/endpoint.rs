@@ -8,7 +8,7 @@ use payments_model::Actor;
 use payments_model::webhook::EndpointId;
 use payments_store::{LogHead, LogPosition, LogRead, SkippedEvent, WebhookEndpoint, WebhookState};
 
-use crate::actions::preview::Preview;
+use crate::actions::preview::{Buttons, Preview};
 use crate::function::Console;
 use crate::html::{fact, grouped};
 use crate::views::endpoints::standing;
@@ -108,7 +108,9 @@ impl Console {
             }
             p { (what) }
         };
-        Ok(Preview { shown, button: button.map(str::to_owned) })
+        let is_final = matches!(deed, Deed::Skip(_));
+        let buttons = button.map(|act| Buttons { act: act.to_owned(), keep: "Keep it", is_final });
+        Ok(Preview { shown, buttons })
     }
 
     /// Performs the action.

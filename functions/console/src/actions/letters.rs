@@ -3,7 +3,7 @@
 use maud::html;
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 
-use crate::actions::preview::Preview;
+use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{MOVE_BACK, PAUSE};
@@ -41,7 +41,10 @@ impl Console {
     /// Shows how many messages there are: one or two calls.
     pub(super) async fn preview_letters(&self, queue: BankQueue) -> Result<Preview, Problem> {
         if self.is_forbidden(queue) {
-            return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } }, button: None });
+            return Ok(Preview {
+                shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } },
+                buttons: None,
+            });
         }
         let state = self.operations.queue(queue).await?;
         let shown = html! {
@@ -55,7 +58,9 @@ impl Console {
                 "A pause does not stop a move; " (MOVE_BACK) " says what does."
             }
         };
-        Ok(Preview { shown, button: Some("Move all back".to_owned()) })
+        let act =
+            format!("Move about {} back", counted(usize::try_from(state.waiting).unwrap_or(usize::MAX), "message"));
+        Ok(Preview { shown, buttons: Some(Buttons { act, keep: "Keep them here", is_final: false }) })
     }
 
     /// Starts the move.

@@ -7,7 +7,7 @@ use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{BusinessDate, Status, recount, redate};
 use serde_json::{Map, Value};
 
-use crate::actions::preview::{Preview, counted};
+use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{HOLIDAY, PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
@@ -142,7 +142,10 @@ impl Console {
     /// the last run, for a redate each lane of the counters.
     pub(super) async fn preview_run(&self, run: &Run) -> Result<Preview, Problem> {
         if run.is_forbidden_while(self.config.paused) {
-            return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } }, button: None });
+            return Ok(Preview {
+                shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } },
+                buttons: None,
+            });
         }
         let shown = match run {
             Run::Sweep => html! {
@@ -173,7 +176,10 @@ impl Console {
             (shown)
             p class="quiet" { "If the function is busy, this waits up to five minutes, and is then dropped. A scheduled run that comes meanwhile waits in the same way. No payment is handled twice." }
         };
-        Ok(Preview { shown, button: self.button(run).map(str::to_owned) })
+        let is_final = matches!(run, Run::Redate { .. });
+        let keep = if is_final { "Keep them" } else { "Do not start it" };
+        let buttons = self.button(run).map(|act| Buttons { act: act.to_owned(), keep, is_final });
+        Ok(Preview { shown, buttons })
     }
 
     /// The text of the button that starts the run; `None` if there is nothing to do.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, Status};
-use payments_store::{LogHead, ReportRun, StoredEvidence};
+use payments_store::{LogHead, ReportRun, StoreError, StoredEvidence};
 
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{COUNTS_DRIFTED, EVENTS_MISSING, PAUSE, RECOUNT_STOPPED, RECOUNT_UNFINISHED, REPORT_ERRORS};
-use crate::html::{day, fact, grouped, heading, instant, link};
+use crate::html::{day, fact, grouped, heading, instant, link, top};
 
 /// The number of days back and ahead for which the recount's findings are shown. An operator can
 /// recount other dates; only the function's log has those findings.
@@ -22,10 +22,10 @@ impl Console {
     pub(crate) async fn bank(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let today = self.today();
-        let findings = self.store.evidence(today.minus_days(DAYS_BACK), today.plus_days(DAYS_AHEAD)).await?;
+        let findings = self.recount_findings().await?;
         let (run, log) = (self.store.last_report_run().await?, self.store.log_head().await?);
         Ok(html! {
-            (heading("Bank"))
+            (top(&heading("Bank"), self.times()))
             dl {
                 (fact("Time", &html! { (instant(self.clock.now())) ", " (day(today)) " at the bank" }))
                 (fact("Paused by the parameter", &paused(self.config.paused)))
@@ -85,6 +85,12 @@ fn actions() -> Markup {
 }
 
 impl Console {
+    /// The dates whose counters differ from a recount.
+    pub(crate) async fn recount_findings(&self) -> Result<BTreeMap<BusinessDate, StoredEvidence>, StoreError> {
+        let today = self.today();
+        self.store.evidence(today.minus_days(DAYS_BACK), today.plus_days(DAYS_AHEAD)).await
+    }
+
     /// The notice of a pause, for other views.
     pub(crate) fn paused_notice(&self) -> Markup {
         match self.config.paused {

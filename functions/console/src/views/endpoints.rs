@@ -1,23 +1,25 @@
 //! The webhook endpoints: their positions, and the outcomes of their last deliveries.
 
+use std::collections::{BTreeMap, HashMap};
+
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_store::{LogHead, WebhookEndpoint, WebhookState};
+use payments_store::{LogHead, StoreError, WebhookEndpoint, WebhookState};
 
 use crate::function::Console;
 use crate::guides::{PUT_ENDPOINT_BACK, WEBHOOK_DISABLED, WEBHOOKS_BEHIND, WEBHOOKS_MISSED};
-use crate::html::{fact, grouped, heading, instant};
+use crate::html::{fact, grouped, heading, instant, live_top};
 
 impl Console {
     /// The view of all endpoints. It reads them, their states, and the head of the log.
     pub(crate) async fn endpoints(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
-        let endpoints = self.store.webhook_endpoints().await?;
-        let (mut states, head) = (self.store.webhook_states().await?, self.store.log_head().await?);
+        let (endpoints, mut states) = self.endpoints_and_states().await?;
+        let head = self.store.log_head().await?;
         let lost = || WebhookState::after_loss(head.as_ref(), self.clock.now());
         Ok(html! {
             div data-live data-hx-get="/console/views/endpoints" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
-                (heading("Webhook endpoints"))
+                (live_top(&heading("Webhook endpoints"), self.times()))
                 @if endpoints.is_empty() { p { "None." } }
                 @for (id, endpoint) in endpoints {
                     h2 { (id) }
@@ -28,6 +30,17 @@ impl Console {
                 }
             }
         })
+    }
+}
+
+/// The endpoints and their states, by id, as far as each can be read.
+type Endpoints =
+    (BTreeMap<String, Result<WebhookEndpoint, StoreError>>, HashMap<String, Result<WebhookState, StoreError>>);
+
+impl Console {
+    /// Reads the endpoints, and then their states.
+    pub(crate) async fn endpoints_and_states(&self) -> Result<Endpoints, StoreError> {
+        Ok((self.store.webhook_endpoints().await?, self.store.webhook_states().await?))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::function::Console;
 use crate::guides::{
     DISPATCH_FAILURES, Place, REQUEST_DEAD_LETTERS, REQUESTS_WAITING, RESULT_DEAD_LETTERS, RESULTS_WAITING,
 };
-use crate::html::{grouped, heading, instant, link, payment_link};
+use crate::html::{grouped, heading, instant, link, live_top, payment_link};
 use crate::operations::{BankQueue, LastMove, OperationError, QueueState, SampledMessage};
 
 /// The characters of a message that are shown. A request has up to 8 KB of its client's data.
@@ -24,7 +24,7 @@ impl Console {
         let states = futures::future::join_all(states).await;
         Ok(html! {
             div data-live data-hx-get="/console/views/queues" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
-                (heading("Queues"))
+                (live_top(&heading("Queues"), self.times()))
                 (self.paused_notice())
                 div class="scroll" tabindex="0" { table {
                     caption { "The numbers are approximate, as SQS counts them" }
@@ -112,6 +112,15 @@ pub(crate) fn title(queue: BankQueue) -> &'static str {
         BankQueue::Results => "Settlement results",
         BankQueue::ResultDeadLetters => "Result dead letters",
         BankQueue::DispatchFailures => "Dispatch failures",
+    }
+}
+
+/// The messages of a queue without a receiver, in words.
+pub(crate) fn letters(queue: BankQueue) -> &'static str {
+    match queue {
+        BankQueue::Requests | BankQueue::RequestDeadLetters => "requests",
+        BankQueue::Results | BankQueue::ResultDeadLetters => "results",
+        BankQueue::DispatchFailures => "records that were not dispatched",
     }
 }
 

@@ -8,7 +8,7 @@ use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 
 use crate::function::Console;
 use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, PAYMENTS_UNREADABLE, REQUESTS_WAITING, RESULTS_WAITING};
-use crate::html::{head_link, heading, instant, money};
+use crate::html::{head_link, heading, instant, live_top, money};
 
 /// The most shards that are read at once.
 pub(crate) const SHARDS_AT_ONCE: usize = 32;
@@ -38,7 +38,7 @@ impl Console {
             (self.late(Status::Scheduled, SHOWN).await?, self.late(Status::Pending, SHOWN).await?);
         Ok(html! {
             div data-live data-hx-get="/console/views/waiting" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
-                (heading("Waiting"))
+                (live_top(&heading("Waiting"), self.times()))
                 (self.paused_notice())
                 h2 { "Due and not claimed yet" }
                 (late_table(&scheduled, &html! {
