@@ -31,7 +31,6 @@ mod panel;
 mod resources;
 mod runs;
 mod shell;
-mod shim;
 mod times;
 mod told;
 mod views;

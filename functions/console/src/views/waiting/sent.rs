@@ -1,8 +1,8 @@
 //! The requests of a pending payment, in words: `5 of 8 sent, last 12 h ago, next 07:05`.
 
-use crate::shim::{NextRequest, NextStep, Requests};
 use chrono::TimeDelta;
 use maud::{Markup, html};
+use payments_model::redrive::{NextRequest, NextStep, Requests};
 use payments_model::{Head, UtcSecond};
 use payments_store::Job;
 use serde_json::Value;
