@@ -4,7 +4,8 @@ mod ahead;
 mod attention;
 mod audit;
 pub(crate) mod bank;
-mod day;
+pub(crate) mod dates;
+pub(crate) mod day;
 pub(crate) mod endpoints;
 mod find;
 mod guide;
@@ -12,6 +13,7 @@ mod list;
 mod payment;
 pub(crate) mod queues;
 mod reports;
+pub(crate) mod share;
 pub(crate) mod waiting;
 
 use maud::Markup;
