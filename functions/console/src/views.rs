@@ -7,6 +7,7 @@ pub(crate) mod bank;
 pub(crate) mod dates;
 pub(crate) mod day;
 pub(crate) mod endpoints;
+pub(crate) mod failures;
 mod find;
 mod guide;
 mod list;

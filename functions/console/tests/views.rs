@@ -4,6 +4,9 @@
 #[path = "../../../bank/src/operations.rs"]
 pub mod operations;
 
+#[path = "views/day.rs"]
+mod day;
+
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -182,8 +185,6 @@ async fn a_bank_without_a_console_has_none_of_its_routes() -> Result<()> {
 async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
     let alone = Alone::start().await?;
     for (wanted, operation, reads) in [
-        // Today's view reads no shard.
-        ("day", "Query", LANES),
         ("day?date=2026-12-24", "Query", LANES),
         ("ahead", "Query", LANES),
         ("waiting", "Query", 2 * SHARDS),
@@ -198,6 +199,16 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         drop(alone.recorder.take_operations());
         alone.page(wanted).await?;
         assert_eq!(alone.recorder.take_operations(), vec![operation; reads], "{wanted}");
+    }
+    // Today's view reads the figures, and no shard. A list of failures has their sums by reason from the figures.
+    for (wanted, queries) in
+        [("day", LANES), ("day?date=2026-10-01", LANES), ("list?date=2026-11-20&status=FAILED", SHARDS)]
+    {
+        drop(alone.recorder.take_operations());
+        alone.page(wanted).await?;
+        let mut operations = alone.recorder.take_operations();
+        operations.sort_unstable();
+        assert_eq!(operations, [vec!["GetItem"], vec!["Query"; queries]].concat(), "{wanted}");
     }
     Ok(())
 }

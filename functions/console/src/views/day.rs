@@ -5,19 +5,20 @@ mod pace;
 
 use std::collections::BTreeMap;
 
+use futures::future::try_join;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, Currency, DayCounts, Status};
-use payments_store::DateCounters;
+use payments_store::{DateCounters, DayFigures, StoreError};
 
 use crate::function::Console;
 use crate::guides::{CHANGES_UNPARSED, COUNTS_BEHIND};
 use crate::html::{class, grouped, link, live_top, major, word};
-use crate::reasons::reason;
 use crate::times::Times;
 use crate::views::ahead::DATES;
 use crate::views::dates::{mark, next_open};
 use crate::views::day::chart::{panel, points};
+use crate::views::failures::{self, groups};
 use crate::views::share::{percent, pieces, rectangles, settled};
 
 /// The most next dates that are shown, besides closed ones with payments.
@@ -30,9 +31,6 @@ const NEXT_BAR: i64 = 72;
 /// The least width of a piece of a bar, so that it is seen.
 const LEAST: i64 = 2;
 
-/// The words of the figures for failures whose codes are not told apart.
-const OTHER: &str = "other";
-
 /// A date, and the payments of it and of later dates.
 struct Day<'c> {
     console: &'c Console,
@@ -40,9 +38,8 @@ struct Day<'c> {
     date: BusinessDate,
     today: BusinessDate,
     counters: BTreeMap<BusinessDate, DateCounters>,
-    samples: BTreeMap<payments_model::UtcSecond, DayCounts>,
-    /// The failures that were reported, by code.
-    failures: BTreeMap<String, u64>,
+    /// The samples and the reported failures of the date. A later date has none.
+    figures: DayFigures,
 }
 
 impl Console {
@@ -51,18 +48,34 @@ impl Console {
     pub(crate) async fn day(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let asked: Option<BusinessDate> = request.query(&["date"])?.get("date")?;
         let date = asked.unwrap_or_else(|| self.today());
-        let counters = self.store.counters(date, date.plus_days(DATES)).await?;
+        let counters = self.store.counters(date, date.plus_days(DATES));
+        let (counters, figures) = try_join(counters, self.figures(date)).await?;
         // Without a date, the address shows the view of today, even after midnight.
         let address =
             asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
-        let (samples, failures) = (BTreeMap::new(), BTreeMap::new());
         let (times, today) = (self.times(), self.today());
-        let day = Day { console: self, times, date, today, counters, samples, failures };
+        let day = Day { console: self, times, date, today, counters, figures };
         Ok(html! {
             div class="stack" data-live data-hx-get=(address) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (day.shown())
             }
         })
+    }
+
+    /// The figures of a date: one read. Nothing is sampled or reported of a date before it comes. Figures that cannot be read do not
+    /// hide the counters.
+    pub(crate) async fn figures(&self, date: BusinessDate) -> Result<DayFigures, StoreError> {
+        if date > self.today() {
+            return Ok(DayFigures::default());
+        }
+        match self.store.figures(date).await {
+            Ok(figures) => Ok(figures.unwrap_or_default()),
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(%date, %error, "the figures of a date cannot be read");
+                Ok(DayFigures::default())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -96,7 +109,7 @@ impl Day<'_> {
                 }
                 div class="stack" {
                     (self.next_dates())
-                    @if counts.count(Status::Failed) > 0 { (self.reasons(counts.count(Status::Failed))) }
+                    @if counts.count(Status::Failed) > 0 { (failures::panel(self.date, &groups(&self.figures), counts.count(Status::Failed))) }
                 }
             }
         }
@@ -169,7 +182,7 @@ impl Day<'_> {
 
     /// The end of the rest, as far as its pace says anything about it. Of a past date, how many payments are archived.
     fn beside_share(&self, counts: &DayCounts) -> Markup {
-        let end = if self.date == self.today { pace::end(self.times.now, counts, &self.samples) } else { None };
+        let end = if self.date == self.today { pace::end(self.times.now, counts, &self.figures.samples) } else { None };
         html! {
             @if let Some(end) = end {
                 p class="quiet" {
@@ -196,7 +209,7 @@ impl Day<'_> {
                 Status::Processed => (percent(count, of)),
                 Status::Failed => {
                     (percent(count, of))
-                    @match self.failures.len() { 0 => {}, 1 => ", 1 reason", several => { ", " b { (several) " reasons" } } }
+                    @match self.figures.failures.len() { 0 => {}, 1 => ", 1 reason", several => { ", " b { (several) " reasons" } } }
                 },
                 Status::Cancelled => "not in the share",
             }
@@ -206,7 +219,7 @@ impl Day<'_> {
     fn line(&self, counts: &DayCounts) -> Markup {
         let begin = self.times.zone.start_of(self.date);
         let is_today = self.date == self.today;
-        let points = points(begin, &self.samples, is_today.then_some((self.times.now, counts)));
+        let points = points(begin, &self.figures.samples, is_today.then_some((self.times.now, counts)));
         panel(self.times, begin, &points, is_today)
     }
 
@@ -238,37 +251,6 @@ impl Day<'_> {
                         } } }
                     }
                 }
-            }
-        }
-    }
-
-    /// The failures by reason, as the reports counted them.
-    fn reasons(&self, failed: i64) -> Markup {
-        let mut reasons: Vec<(&str, i64)> = self
-            .failures
-            .iter()
-            .map(|(code, count)| (code.as_str(), i64::try_from(*count).unwrap_or(i64::MAX)))
-            .collect();
-        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let unreported = failed - reasons.iter().map(|(_, count)| count).sum::<i64>();
-        let date = self.date.to_string();
-        let of_code =
-            |code: &str| link("list", &[("date", &date), ("status", Status::Failed.as_str()), ("code", code)]);
-        html! {
-            section class="panel" {
-                div class="head" { h2 { "Failed, by reason" } a href=(self.list(Status::Failed)) { "All " (grouped(failed.into())) } }
-                table { tbody {
-                    @for (code, count) in reasons { tr {
-                        td { @if code == OTHER { "Further codes" } @else { a href=(of_code(code)) { (reason(code)) } } }
-                        td class="num" { (grouped(count.into())) }
-                        td class="num quiet" { (percent(count, failed)) }
-                    } }
-                    @if unreported > 0 { tr {
-                        td class="quiet" { "In no report yet" }
-                        td class="num" { (grouped(unreported.into())) }
-                        td class="num quiet" { (percent(unreported, failed)) }
-                    } }
-                } }
             }
         }
     }

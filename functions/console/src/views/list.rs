@@ -3,6 +3,7 @@
 mod filter;
 mod rows;
 
+use futures::future::try_join;
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
@@ -16,6 +17,7 @@ use crate::html::{grouped, link, top, word};
 use crate::reasons::reason;
 use crate::times::Times;
 use crate::views::day::{day_link, list_link};
+use crate::views::failures::{Group, groups, line};
 use crate::views::list::filter::Filter;
 use crate::views::waiting::SHARDS_AT_ONCE;
 
@@ -55,8 +57,10 @@ impl Console {
         let status: Status = query.get("status")?.ok_or_else(|| invalid_parameter("status", &"it is missing"))?;
         let after = query.text("cursor")?.map(|text| place(status, date, text)).transpose()?;
         let list = List { date, status, filter: Filter::read(&query)?, after };
-        let page = self.page(&list).await?;
-        Ok(list.shown(&page, self.times()))
+        let failures =
+            async { if status == Status::Failed { Ok(groups(&self.figures(date).await?)) } else { Ok(Vec::new()) } };
+        let (page, failures) = try_join(self.page(&list), failures).await?;
+        Ok(list.shown(&page, &failures, self.times()))
     }
 
     async fn page(&self, list: &List) -> Result<Page, Problem> {
@@ -134,7 +138,7 @@ fn place(status: Status, due_date: BusinessDate, text: &str) -> Result<DueSort, 
 }
 
 impl List {
-    fn shown(&self, page: &Page, times: Times) -> Markup {
+    fn shown(&self, page: &Page, failures: &[Group], times: Times) -> Markup {
         let date = times.date(self.date);
         let heading = html! {
             div class="row" {
@@ -153,7 +157,7 @@ impl List {
                         a href=(list_link(self.date, status)) aria-current=[(status == self.status).then_some("page")] { (word(status)) }
                     }
                 }
-                (self.fields())
+                div class="pad" { (line(self.date, failures)) (self.fields()) }
                 @if page.rows.is_empty() { p class="empty" { (self.nothing(page, &date)) } } @else {
                     (rows::table(self.status, &page.rows, times, &format!("{} payments due {date}, earliest due first", word(self.status))))
                 }
@@ -168,7 +172,7 @@ impl List {
             html! { label { (label) input name=(name) size=(size) maxlength="48" placeholder=(hint) value=(self.filter.text(name)); } }
         };
         html! {
-            form class="pad" data-view="list" autocomplete="off" {
+            form data-view="list" autocomplete="off" {
                 input type="hidden" name="date" value=(self.date);
                 input type="hidden" name="status" value=(self.status);
                 div class="fields" {
