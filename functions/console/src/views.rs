@@ -4,14 +4,17 @@ mod ahead;
 mod attention;
 mod audit;
 pub(crate) mod bank;
-mod day;
+pub(crate) mod dates;
+pub(crate) mod day;
 pub(crate) mod endpoints;
+pub(crate) mod failures;
 mod find;
 mod guide;
 mod list;
 mod payment;
 pub(crate) mod queues;
 mod reports;
+pub(crate) mod share;
 pub(crate) mod waiting;
 
 use maud::Markup;
