@@ -82,6 +82,12 @@ pub(crate) fn webhook_partition(what: impl fmt::Display) -> String {
     format!("WEBHOOK#{what}")
 }
 
+/// The partition key of the last runs of all jobs, `RUNS#LAST`, and of the figures of all days, `RUNS#FIGURES`. The sort key is a
+/// job or a due date.
+pub(crate) fn runs_partition(what: &str) -> String {
+    format!("RUNS#{what}")
+}
+
 /// The partition key of the counters of one lane: `COUNTS#<lane>`. The sort key is the date.
 pub(crate) fn counts_partition(lane: Lane) -> String {
     format!("COUNTS#{}", lane.0)

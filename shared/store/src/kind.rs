@@ -1,11 +1,15 @@
 //! The kinds of items in the tables, by their keys. Each has golden items in `tests/golden`.
 
+use payments_model::BusinessDate;
+
 use crate::counters::{checkpoint, repair};
 use crate::key::audit::parse_audit_sort;
 use crate::key::{DETAILS_SORT, LANES, parse_details_sort, parse_head_key, parse_payment_partition};
 use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
 use crate::report::job;
+use crate::runs::figures::FIGURES;
+use crate::runs::last::{Job, LAST};
 use crate::webhook::endpoint::{CREATED, ENDPOINTS};
 
 payments_model::kinds! {
@@ -41,6 +45,10 @@ payments_model::kinds! {
         Endpoint = "endpoint",
         /// The number of webhook endpoints that were created.
         EndpointsCreated = "endpoints-created",
+        /// The last run of a job.
+        LastRun = "last-run",
+        /// The figures of a day.
+        Figures = "figures",
     }
 }
 
@@ -77,6 +85,11 @@ impl ItemKind {
             "WEBHOOK" if rest == ENDPOINTS => {
                 Some(if sort == CREATED { Self::EndpointsCreated } else { Self::Endpoint })
             }
+            "RUNS" => match rest {
+                LAST => Job::from_name(sort).map(|_| Self::LastRun),
+                FIGURES => sort.parse::<BusinessDate>().ok().map(|_| Self::Figures),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -107,6 +120,11 @@ mod tests {
             ("WEBHOOK#ENDPOINTS", "shop", Some(ItemKind::Endpoint)),
             ("WEBHOOK#ENDPOINTS", "#CREATED", Some(ItemKind::EndpointsCreated)),
             ("WEBHOOK#OTHERS", "shop", None),
+            ("RUNS#LAST", "sweep", Some(ItemKind::LastRun)),
+            ("RUNS#LAST", "sweeps", None),
+            ("RUNS#FIGURES", "2026-12-01", Some(ItemKind::Figures)),
+            ("RUNS#FIGURES", "sweep", None),
+            ("RUNS#OTHERS", "sweep", None),
             ("NOTES#1", "a", None),
         ] {
             assert_eq!(ItemKind::from_key(partition, sort), kind, "{partition} / {sort}");

@@ -38,6 +38,8 @@
 //! | deliver to an endpoint, one run at a time | `payments-log` | [`Store::take_webhook`], [`Store::commit_webhook`], [`Store::release_webhook`], [`Store::finish_webhook_test`] |
 //! | replay, skip, test an endpoint | `payments-log` | [`Store::replay_webhook`], [`Store::skip_webhook_event`], [`Store::ask_webhook_test`] |
 //! | the audit trail of the console | `payment-history` | [`Store::put_audit_intent`], [`Store::put_audit_outcome`], [`Store::audit_entry`], [`Store::audit_page`] |
+//! | the last run of each scheduled job | `payment-history` | [`Store::put_last_run`], [`Store::last_runs`] |
+//! | the figures of a day | `payment-history` | [`Store::add_sample`], [`Store::add_failures`], [`Store::figures`] |
 //! | recount a date | both tables' `due` | [`Store::recount_next`] |
 //! | evidence of drift, by date | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
 //! | repair a date's counters | `payments` | [`Store::repair_counters`] |
@@ -61,6 +63,7 @@ mod payment;
 mod read;
 mod report;
 mod restore;
+mod runs;
 pub mod schema;
 mod size;
 mod store;
@@ -98,6 +101,8 @@ pub use read::{CALL_TIMEOUT, MAX_BATCH_GET};
 pub use report::job::{ReportCommit, ReportFile, ReportRun};
 pub use report::unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
 pub use restore::pages::{DetailsPage, EndedPage, PageEnd};
+pub use runs::figures::{DayFigures, MAX_CODES, OTHER, SAMPLE_EVERY};
+pub use runs::last::{Job, LastRun, MAX_FAILED_BYTES, MAX_OUTCOME_BYTES};
 pub use schema::{EXPIRES_AT, KEPT_UNTIL};
 pub use size::{MAX_DETAILS_BYTES, OWN_DETAILS_BYTES, item_bytes};
 pub use store::{Store, TableNames};

@@ -35,7 +35,7 @@ as_text!(TransactionId, FailureCode);
 
 /// A four-character code of ISO 20022's external status reasons: a code of [`FailureCode::LISTED`], or a code that a
 /// later release lists.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FailureCode(String);
 
 /// A text that is not a failure code.
