@@ -13,6 +13,7 @@
 //! | `html` | parts of several views: amounts, times, links |
 //! | `operations` | functions, queues and reports, which operators reach besides the tables |
 //! | `panel` | panels of views, and tables whose rows are cards on a phone |
+//! | `reasons` | reasons of failures, in words |
 //! | `times` | instants and dates, in the bank's zone |
 //! | `runs` | the last runs of the scheduled functions, in words |
 //! | `told` | actions of the audit trail and their outcomes, in words |
@@ -28,6 +29,7 @@ mod guides;
 mod html;
 mod operations;
 mod panel;
+mod reasons;
 mod resources;
 mod runs;
 mod shell;

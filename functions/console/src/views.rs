@@ -1,18 +1,23 @@
 //! The views, each a part of the page.
 
+mod account;
 mod ahead;
 mod attention;
 mod audit;
 pub(crate) mod bank;
-mod day;
+pub(crate) mod dates;
+pub(crate) mod day;
 pub(crate) mod endpoints;
+pub(crate) mod failures;
 mod find;
 mod guide;
 mod list;
 mod payment;
 pub(crate) mod queues;
 mod reports;
+mod rows;
 mod run;
+pub(crate) mod share;
 pub(crate) mod waiting;
 
 use maud::Markup;
@@ -36,6 +41,7 @@ pub(crate) enum Kind {
     List,
     Find,
     Payment,
+    Account,
     Waiting,
     Endpoints,
     Queues,
@@ -51,7 +57,7 @@ pub(crate) enum Kind {
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 18] = [
+pub(crate) static VIEWS: [View; 19] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -65,6 +71,7 @@ pub(crate) static VIEWS: [View; 18] = [
     View { name: "attention", title: "", kind: Kind::Attention },
     View { name: "find", title: "", kind: Kind::Find },
     View { name: "payment", title: "", kind: Kind::Payment },
+    View { name: "account", title: "", kind: Kind::Account },
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
     View { name: "run", title: "", kind: Kind::Run },
@@ -86,6 +93,7 @@ impl Console {
             Kind::List => self.list(request).await,
             Kind::Find => self.find(request).await,
             Kind::Payment => self.payment(request).await,
+            Kind::Account => self.account(request).await,
             Kind::Waiting => self.waiting(request).await,
             Kind::Endpoints => self.endpoints(request).await,
             Kind::Queues => self.queues(request).await,

@@ -12,11 +12,12 @@ use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{HOLIDAY, PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
-use crate::html::{closed, day, grouped};
+use crate::html::{day, grouped};
 use crate::operations::Startable;
 use crate::panel::{cards, panel};
 use crate::runs::{Runs, end, last};
 use crate::times::Times;
+use crate::views::dates::mark;
 use crate::views::waiting::{Late, late_table};
 
 /// The longest date, in bytes.
@@ -272,7 +273,7 @@ impl Console {
         let columns = [("Closed date", ""), ("Why", ""), ("Scheduled", "num")];
         let rows = html! { @for date in &dates { tr {
             th scope="row" { (times.date(*date)) }
-            td class="all quiet" { (closed(&self.config.business_days, *date).unwrap_or_default()) }
+            td class="all quiet" { (mark(&self.config.business_days, *date, self.times()).unwrap_or_default()) }
             td class="num all" data-l="Scheduled" { span class=[(scheduled(date) == 0).then_some("zero")] { (grouped(scheduled(date).into())) } }
         } } };
         Ok(html! {
