@@ -12,6 +12,7 @@
 //! | `guides` | alarms, tasks and losses, rendered at build from `docs`, and the places to which views lead |
 //! | `html` | parts of several views: amounts, times, links |
 //! | `operations` | functions, queues and reports, which operators reach besides the tables |
+//! | `reasons` | reasons of failures, in words |
 //! | `times` | instants and dates, in the bank's zone |
 //! | `views` | one module for each view |
 
@@ -24,6 +25,7 @@ mod function;
 mod guides;
 mod html;
 mod operations;
+mod reasons;
 mod resources;
 mod shell;
 mod times;

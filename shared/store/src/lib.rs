@@ -10,7 +10,7 @@
 //! | a payment by its id | `payment-history` | [`Store::details`] |
 //! | a payment's details in force, and those before | `payment-history` | [`Store::details_in_force`], [`Store::details_chain`] |
 //! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
-//! | an account's payments by due time | both tables, and their `moved` | [`Store::account_page`] |
+//! | an account's payments by due time | both tables, and their `moved` | [`Store::account_page`], [`Store::account_list`] |
 //! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
 //! | due payments of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |

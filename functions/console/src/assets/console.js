@@ -309,11 +309,14 @@
     if (!mayAsk()) return warn("Sign in to act.");
     const mine = token, turn = (turns += 1), isPreview = form.elements.step?.value !== "do";
     const buttons = form.querySelectorAll("button");
+    const fields = new URLSearchParams(new FormData(form)), selected = fields.getAll("payments");
+    // The ids of a selection are the lines of one field.
+    if (selected.length > 0) fields.set("payments", selected.join("\n"));
     for (const button of buttons) button.disabled = true;
     warn("");
     try {
       const response = await fetch("/console/actions/" + form.dataset.action, {
-        method: "POST", body: new URLSearchParams(new FormData(form)), cache: "no-store", credentials: "omit",
+        method: "POST", body: fields, cache: "no-store", credentials: "omit",
         headers: token ? { Authorization: "Bearer " + token } : {},
       });
       // Another preview was asked for, or another view: this one would take its place.
