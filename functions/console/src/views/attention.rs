@@ -103,7 +103,8 @@ impl Console {
         let (target, more) = match first {
             Ok(finding) => {
                 let (stands, told) = (finding.stands.status(), State::from(finding.told.settlement).status());
-                let more = html! { (word(stands)) ", then a result that says " (word(told)) ". " (amount(finding.money)) };
+                let more =
+                    html! { (word(stands)) ", then a result that says " (word(told)) ". " (amount(finding.money)) };
                 (payment_address(&finding.key), more)
             }
             Err(error) => {
