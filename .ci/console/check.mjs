@@ -164,6 +164,7 @@ await check("who only looks is shown no action", async (console) => {
 });
 
 await import("./acting.mjs");
+await import("./docs.mjs");
 await import("./troubles.mjs");
 
 await check("nothing inline runs", async (console) => {
