@@ -104,6 +104,12 @@ export class Console {
     await page.waitForSelector("#sign-out:not([hidden])");
   }
 
+  /** Signs out, by the menu. */
+  async signOut() {
+    await this.page.click("header > details.menu:last-child summary");
+    await this.page.click("#sign-out");
+  }
+
   tabTo(selector) {
     return tab(this.page, selector);
   }

@@ -55,6 +55,10 @@ struct Arguments {
     #[command(flatten)]
     dates: Dates,
 
+    /// Pause sending, or sending and settling: the stack's `Paused`.
+    #[arg(long, value_name = "PART", default_value = "none", value_parser = ["none", "sending", "settling"])]
+    paused: String,
+
     /// Require an access token with every request, as a deployed API does, and start an issuer; without it every
     /// request is allowed that this machine sends, but for changes by pages of other sites. Functions are invoked by hand without one.
     #[arg(long)]
@@ -158,9 +162,15 @@ async fn serve(arguments: Arguments) -> Result<()> {
         reports,
         time_zone,
         dates,
+        paused,
         require_tokens,
         sandbox,
     } = arguments;
+    let paused = match paused.as_str() {
+        "sending" => "sending",
+        "settling" => "settling",
+        _ => "none",
+    };
     if sandbox && endpoint.is_some() {
         bail!("--sandbox needs the embedded engine, because its clock starts anew; unset DYNAMODB_ENDPOINT");
     }
@@ -182,6 +192,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
         reports,
         time_zone,
         dates,
+        paused,
         endpoint,
         require_tokens,
         sandbox,

@@ -35,7 +35,7 @@ as_text!(TransactionId, FailureCode);
 
 /// A four-character code of ISO 20022's external status reasons: a code of [`FailureCode::LISTED`], or a code that a
 /// later release lists.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FailureCode(String);
 
 /// A text that is not a failure code.
@@ -150,7 +150,8 @@ impl Failure {
         self.in_words() == other.in_words()
     }
 
-    fn in_words(&self) -> Self {
+    /// The failure with its code before the reason, as if the code were not listed.
+    pub(crate) fn in_words(&self) -> Self {
         let code = Some(self.code.as_str()).filter(|code| *code != FailureCode::NARRATIVE);
         Self::narrative(code, &self.reason)
     }

@@ -144,7 +144,7 @@ pub(crate) fn is_number(name: &str) -> bool {
 }
 
 /// A status in the name of a sum. With ten currencies, a counter has fifty sums.
-fn abbreviated(status: Status) -> &'static str {
+pub(crate) fn abbreviated(status: Status) -> &'static str {
     match status {
         Status::Scheduled => "sch",
         Status::Pending => "pen",

@@ -1,0 +1,5 @@
+//! Outcomes of scheduled runs: the last run of each job, and the figures of each day.
+
+pub(crate) mod figures;
+pub(crate) mod last;
+mod shortened;
