@@ -32,8 +32,10 @@ for (const { name, error, secrets, headers, body } of vectors) {
   const rejected = thrown(() => receive(secrets, headers, Buffer.from(body)));
   assert(!rejected || rejected instanceof WebhookError, rejected);
   assert.equal(rejected?.kind ?? null, error, `document: ${name}`);
-  // As `fetch` has them, and as a text.
-  assert.equal(thrown(() => verify(secrets, new Headers(headers), body))?.kind ?? null, error, `text: ${name}`);
+  // As `fetch` and others have them, and as a text.
+  for (const others of [new Headers(headers), new Map(Object.entries(headers))]) {
+    assert.equal(thrown(() => verify(secrets, others, body))?.kind ?? null, error, `text: ${name}`);
+  }
   if (error === null) {
     const ids = JSON.parse(body).events.map(({ id }) => id);
     assert.deepEqual(receive(secrets, headers, Buffer.from(body)).map(({ id }) => id), ids, `document: ${name}`);
