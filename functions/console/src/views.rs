@@ -1,5 +1,6 @@
 //! The views, each a part of the page.
 
+mod account;
 mod ahead;
 mod attention;
 mod audit;
@@ -14,6 +15,7 @@ mod list;
 mod payment;
 pub(crate) mod queues;
 mod reports;
+mod rows;
 pub(crate) mod share;
 pub(crate) mod waiting;
 
@@ -38,6 +40,7 @@ pub(crate) enum Kind {
     List,
     Find,
     Payment,
+    Account,
     Waiting,
     Endpoints,
     Queues,
@@ -52,7 +55,7 @@ pub(crate) enum Kind {
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 17] = [
+pub(crate) static VIEWS: [View; 18] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -66,6 +69,7 @@ pub(crate) static VIEWS: [View; 17] = [
     View { name: "attention", title: "", kind: Kind::Attention },
     View { name: "find", title: "", kind: Kind::Find },
     View { name: "payment", title: "", kind: Kind::Payment },
+    View { name: "account", title: "", kind: Kind::Account },
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
     View { name: "operations", title: "Operations", kind: Kind::Guide },
@@ -86,6 +90,7 @@ impl Console {
             Kind::List => self.list(request).await,
             Kind::Find => self.find(request).await,
             Kind::Payment => self.payment(request).await,
+            Kind::Account => self.account(request).await,
             Kind::Waiting => self.waiting(request).await,
             Kind::Endpoints => self.endpoints(request).await,
             Kind::Queues => self.queues(request).await,

@@ -25,7 +25,7 @@ use payments_model::{ScheduledFor, Settlement};
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 18] = [
+const VIEWS: [&str; 22] = [
     "day",
     "ahead",
     "waiting",
@@ -38,6 +38,10 @@ const VIEWS: [&str; 18] = [
     "audit",
     "list?date=2026-12-01&status=SCHEDULED",
     "find?text=nothing",
+    "find?text=44102700&date=2026-11-20",
+    "find?text=",
+    "account?id=tenant",
+    "account?id=tenant&show=past",
     "payment?id=00000000-0000-5000-8000-000000000000",
     "alarms",
     "alarms?at=paymentsoverdue",
@@ -192,6 +196,23 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         ("list?date=2026-12-24&status=SCHEDULED&reference=rent", "Query", SHARDS),
         // Both tables.
         ("list?date=2026-10-01&status=CANCELLED", "Query", 2 * SHARDS),
+        // The slots and the moved payments, in one table and in both.
+        ("account?id=tenant", "Query", 2),
+        ("account?id=tenant&show=past", "Query", 4),
+        ("account?id=tenant&amount=12.50&from=2026-10-01", "Query", 4),
+        // The transaction in two spellings, and the account's coming and past payments.
+        ("find?text=shop", "Query", 2 + 2 + 4),
+        // The first word can be an account.
+        ("find?text=RENT%20NOV", "Query", 2 + 2 + 4),
+        // An amount with a comma is only that.
+        ("find?text=1,250.00", "Query", 1),
+        ("find?text=1,250.00&date=2026-12-24", "Query", 1 + 2 * SHARDS),
+        ("find?text=1,250.00&date=2026-11-20", "Query", 1 + 5 * SHARDS),
+        ("find?text=0b5e7a2c", "Query", 2 + 2 + 4),
+        // By the digits at the beginning of the date, and then those with a time.
+        ("find?text=0b5e7a2c&date=2026-12-24", "Query", 8 + 2 * 2 * SHARDS),
+        // The last runs, the endpoints, their places, and the findings of the recount.
+        ("attention", "Query", LANES + 4),
         ("queues", "GetItem", 0),
         ("reports?from=2026-11-20", "GetItem", 0),
         ("reports", "GetItem", 1),

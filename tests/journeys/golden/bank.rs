@@ -1,8 +1,13 @@
-//! Golden items of the bank's own work: the report's last run, a recount's finding, the audit trail.
+//! Golden items of the bank's own work: last runs, figures, the report's run, a recount's drift, findings, the audit trail.
 
-use payments_model::{ActionId, BusinessDate, DayCounts, Status};
+use payments_model::{
+    ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Money, PaymentId, Settlement,
+    Slot, State, Status, Told,
+};
 use payments_store::key::LANES;
-use payments_store::{ActionName, AuditIntent, AuditOutcome, Evidence, ReportFile, ReportRun};
+use payments_store::{
+    ActionName, AuditIntent, AuditOutcome, ClosedFinding, Evidence, Job, LastRun, ReportFile, ReportRun, Store,
+};
 use payments_tests::prelude::*;
 
 const AT: &str = "2026-11-20T10:00:00Z";
@@ -17,9 +22,60 @@ fn actions() -> Result<[ActionName; 2]> {
     Ok(["cancel", "start"].map(|what| ActionName { previewed_at, id: ActionId::derive("request", previewed_at, what) }))
 }
 
+/// Puts a last run of each job, and the figures of a day.
+async fn put_runs(store: &Store) -> Result<()> {
+    let (began, ended) = (AT.parse()?, "2026-11-20T10:04:07Z".parse()?);
+    for job in Job::ALL {
+        let run = LastRun::new(*job, (began, ended), Some(&json!({"claimed": 3, "published": ["reports/a"]})));
+        store.put_last_run(&run.with_failure((*job == Job::Report).then_some("DynamoDB rejected Query"))).await?;
+    }
+    let mut counts = DayCounts::default();
+    Status::ALL.into_iter().zip(1..).for_each(|(status, number)| counts.shift(status, number));
+    for (at, counts) in [(began, DayCounts::default()), (ended, counts)] {
+        store.add_sample(date()?, at, &counts).await?;
+    }
+    Ok(store.add_failures(date()?, 42, &[("AC01".parse()?, 7), ("NARR".parse()?, 1)].into()).await?)
+}
+
+/// The payment of the findings.
+fn payment() -> PaymentId {
+    PaymentId::derive(&"tenant".parse().unwrap(), &"rent".parse().unwrap())
+}
+
+/// Findings: an open one, and a closed one.
+fn findings() -> Result<[Finding; 2]> {
+    let money = Money { amount: "125000".parse()?, currency: "GBP".parse()? };
+    let finding = |stands: State, settlement: Settlement, closed| -> Result<_> {
+        let told = Told { settlement, money, payee: "landlord".parse()? };
+        let slot = Slot { at: "2026-12-01T00:00:00Z".parse()?, payment_id: payment() };
+        let key = HeadKey { account: "tenant".parse()?, slot };
+        Ok(Finding { key, money, payee: "landlord".parse()?, stands, told, found_at: AT.parse()?, closed })
+    };
+    let processed = |id: &str| Ok::<_, anyhow::Error>(Settlement::Processed(id.parse()?));
+    let closed = FindingClosed { at: AT.parse()?, by: Actor::operator("ada"), reason: "It was a test.".to_owned() };
+    Ok([
+        finding(processed("TX-1")?.into(), Settlement::Failed(Failure::new(Some("AM04"), "no funds")), None)?,
+        finding(State::Cancelled, processed("TX-2")?, Some(closed))?,
+    ])
+}
+
+/// Puts findings as `settle` does, and closes them as the console does.
+async fn put_findings(store: &Store, findings: Vec<Finding>) -> Result<()> {
+    for finding in findings {
+        let closed = finding.closed.clone();
+        ensure!(store.put_finding(&Finding { closed: None, ..finding.clone() }).await?, "it is new");
+        if let Some(closed) = closed {
+            let done = store.close_finding(finding.key.slot.payment_id, &finding.told.hash(), &closed).await?;
+            ensure!(done == ClosedFinding::Done, "{done:?}");
+        }
+    }
+    Ok(())
+}
+
 pub(super) async fn written() -> Result<World> {
     let world = World::open().await?;
     let (store, at) = (world.store().await, AT.parse()?);
+    put_runs(&store).await?;
     let file = |ending: &str| ReportFile {
         attempt: format!("000042-20261120T100000.000000Z-a-request/report.{ending}"),
         published: format!("reports/2026-11-20T090000Z--2026-11-20T093000Z-run-000042.{ending}"),
@@ -42,6 +98,7 @@ pub(super) async fn written() -> Result<World> {
     recounted.shift(Status::Pending, 7);
     recounted.shift_sum("GBP".parse()?, Status::Pending, 1 << 64);
     store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
+    put_findings(&store, findings()?.into()).await?;
     for (name, subject) in actions()?.into_iter().zip([Some("user-1".to_owned()), None]) {
         let has_outcome = subject.is_some();
         let intent = AuditIntent {
@@ -65,10 +122,21 @@ pub(super) async fn written() -> Result<World> {
 
 pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let (from, to) = (from.store().await, to.store().await);
+    for run in from.last_runs().await? {
+        to.put_last_run(&run?).await?;
+    }
+    let figures = from.figures(date()?).await?.context("no figures")?;
+    for (at, counts) in &figures.samples {
+        to.add_sample(date()?, *at, counts).await?;
+    }
+    let failures = figures.failures.iter().map(|(code, count)| Ok((code.parse()?, *count)));
+    to.add_failures(date()?, 42, &failures.collect::<Result<_>>()?).await?;
     to.commit_report_run(&from.last_report_run().await?.context("no run")?, None).await?;
     let mut found = from.evidence(date()?, date()?).await?;
     let evidence = found.remove(&date()?).and_then(|found| found.evidence).context("no finding")?;
     to.keep_evidence(date()?, &evidence, None).await?;
+    let found: Vec<Finding> = from.findings_of(payment()).await?.into_iter().collect::<Result<_, _>>()?;
+    put_findings(&to, found).await?;
     for name in actions()? {
         let entry = from.audit_entry(name).await?.context("no action")?;
         to.put_audit_intent(&entry.intent).await?;

@@ -2,13 +2,17 @@
 
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_store::DisabledBy;
+use payments_model::Status;
+use payments_store::{DateCounters, DisabledBy, Job, LastRun, StoreError};
 
 use crate::config::Paused;
 use crate::function::Console;
 use crate::html::{grouped, link};
 use crate::operations::BankQueue;
 use crate::times::Times;
+
+/// The dates before today whose payments should all be claimed. Recounts and alarms find older ones.
+const OVERDUE_DAYS: u32 = 31;
 
 /// A trouble.
 struct Trouble {
@@ -34,16 +38,21 @@ enum Urgency {
 type Found = Result<Vec<Trouble>, &'static str>;
 
 impl Console {
-    /// The strip of troubles. It reads no shard of an index: the webhook endpoints with their places, the findings of the recount, and the sizes
-    /// of the queues without a receiver.
+    /// The strip of troubles. It reads no shard of an index: the last run of each job, the counters of the last dates, the webhook
+    /// endpoints with their places, the findings of the recount, and the sizes of the queues without a receiver.
     pub(crate) async fn attention(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let times = self.times();
-        let (letters, endpoints, drift) =
-            tokio::join!(self.dead_letters(), self.endpoints_in_trouble(times), self.drifted_dates(times));
+        let (letters, endpoints, drift, runs, overdue) = tokio::join!(
+            self.dead_letters(),
+            self.endpoints_in_trouble(times),
+            self.drifted_dates(times),
+            self.troubles_of_runs(times),
+            self.overdue(times)
+        );
         let mut troubles: Vec<Trouble> = self.pause().into_iter().collect();
         let mut unknown = Vec::new();
-        for found in [letters, endpoints, drift] {
+        for found in [overdue, runs, letters, endpoints, drift] {
             match found {
                 Ok(found) => troubles.extend(found),
                 Err(what) => unknown.push(what),
@@ -98,6 +107,43 @@ impl Console {
             .collect())
     }
 
+    /// The payments of the last dates that are not claimed, by the counters.
+    async fn overdue(&self, times: Times) -> Found {
+        let today = self.today();
+        let counters = self.store.counters(today.minus_days(OVERDUE_DAYS), today.minus_days(1)).await;
+        let counters = counters.map_err(|error| {
+            tracing::error!(%error, "the counters are unknown to the strip of troubles");
+            "Overdue payments"
+        })?;
+        let scheduled = |counters: &DateCounters| counters.counts.count(Status::Scheduled).max(0);
+        let late = counters.iter().map(|(date, counters)| (*date, scheduled(counters))).filter(|(_, count)| *count > 0);
+        let late: Vec<_> = late.collect();
+        let Some((first, _)) = late.first() else { return Ok(Vec::new()) };
+        let title = format!("{} overdue", grouped(late.iter().map(|(_, count)| i128::from(*count)).sum()));
+        let more = html! { "Due before today and not claimed, the first on " (times.date(*first)) };
+        Ok(vec![Trouble { view: "waiting", target: link("waiting", &[]), urgency: Urgency::Now, title, more }])
+    }
+
+    /// The troubles that the last runs of jobs found, and the runs that failed.
+    async fn troubles_of_runs(&self, times: Times) -> Found {
+        let unknown = |error: &StoreError| {
+            tracing::error!(%error, "the last runs are unknown to the strip of troubles");
+            "Last runs"
+        };
+        let runs = self.store.last_runs().await.map_err(|error| unknown(&error))?;
+        let mut troubles = Vec::new();
+        for run in runs {
+            let run = run.map_err(|error| unknown(&error))?;
+            if run.failed.is_some() {
+                let (title, target) = (format!("{} failed", words(run.job)), link("bank", &[]));
+                let more = html! { "It ended " (times.brief(run.ended_at)) ". Its error is in Bank" };
+                troubles.push(Trouble { view: "bank", target, urgency: Urgency::Today, title, more });
+            }
+            troubles.extend(found_by(&run, times));
+        }
+        Ok(troubles)
+    }
+
     async fn drifted_dates(&self, times: Times) -> Found {
         let findings = self.recount_findings().await.map_err(|error| {
             tracing::error!(%error, "the findings of the recount are unknown to the strip of troubles");
@@ -142,6 +188,43 @@ impl Console {
             Some(Trouble { view: "endpoints", target: link("endpoints", &[]), urgency: Urgency::Today, title, more })
         };
         Ok([trouble(disabled, "disabled"), trouble(failing, "failing")].into_iter().flatten().collect())
+    }
+}
+
+/// The trouble that a job found.
+fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {
+    let number =
+        |name: &str| run.outcome.as_ref().and_then(|outcome| outcome[name].as_u64()).filter(|number| *number > 0);
+    match run.job {
+        Job::Redrive => number("stuck").map(|stuck| Trouble {
+            view: "waiting",
+            target: link("waiting", &[]),
+            urgency: Urgency::Now,
+            title: format!("{} stuck", grouped(stuck.into())),
+            more: html! { "All requests sent, none follows. Counted " (times.brief(run.ended_at)) },
+        }),
+        Job::Look => number("waiting").map(|waiting| Trouble {
+            view: "ahead",
+            target: link("ahead", &[]),
+            urgency: Urgency::Today,
+            title: format!("{} to redate", grouped(waiting.into())),
+            more: html! { "Scheduled on closed dates. Counted " (times.brief(run.ended_at)) },
+        }),
+        _ => None,
+    }
+}
+
+/// A job, in words.
+pub(crate) fn words(job: Job) -> &'static str {
+    match job {
+        Job::Sweep => "Sweep",
+        Job::Redrive => "Redrive",
+        Job::Report => "Report",
+        Job::Archive => "Archive",
+        Job::Recount => "Recount",
+        Job::Look => "Count for a redate",
+        Job::Move => "Redate",
+        Job::Publish => "Delivery of events",
     }
 }
 

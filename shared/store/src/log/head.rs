@@ -68,7 +68,7 @@ struct HeadItem {
     missed_until: Option<String>,
 }
 
-fn day_of(at: UtcSecond) -> i64 {
+pub(super) fn day_of(at: UtcSecond) -> i64 {
     at.as_chrono().timestamp().div_euclid(SECONDS_OF_A_DAY)
 }
 
@@ -110,6 +110,12 @@ impl LogHead {
     pub fn day_before(&self, at: UtcSecond) -> LogPosition {
         let earlier = self.days.range(..=day_of(at)).next_back().map_or(i64::MIN, |(day, _)| *day);
         let (epoch, number) = self.first_since(earlier).unwrap_or((self.epoch, self.next));
+        LogPosition { epoch, number, offset: 0 }
+    }
+
+    /// The first place of the days after that of an instant, or the log's end.
+    pub(super) fn day_after(&self, at: UtcSecond) -> LogPosition {
+        let (epoch, number) = self.first_since(day_of(at) + 1).unwrap_or((self.epoch, self.next));
         LogPosition { epoch, number, offset: 0 }
     }
 
@@ -198,7 +204,7 @@ impl LogHead {
 }
 
 /// Whether the segments of a day are kept at `now`: those of its first second, at least.
-fn is_kept(day: i64, now: UtcSecond) -> bool {
+pub(super) fn is_kept(day: i64, now: UtcSecond) -> bool {
     day * SECONDS_OF_A_DAY + LOG_KEPT_FOR.num_seconds() > now.as_chrono().timestamp()
 }
 
