@@ -1,20 +1,24 @@
 //! Runs that an operator starts: those that a schedule starts by itself, and moves of payments whose date was closed.
 //!
-//! The function is invoked asynchronously, so nobody waits for its answer, and Lambda discards it.
+//! The function is invoked asynchronously, so nobody waits for its answer. The dialog asks for its last run instead.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{BusinessDate, Status, recount, redate};
+use payments_store::Job;
 use serde_json::{Map, Value};
 
 use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{HOLIDAY, PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
-use crate::html::{fact, grouped};
+use crate::html::grouped;
 use crate::operations::Startable;
-use crate::views::bank::report;
-use crate::views::waiting::late_table;
+use crate::panel::{cards, panel};
+use crate::runs::{Runs, end, last};
+use crate::times::Times;
+use crate::views::dates::mark;
+use crate::views::waiting::{Late, late_table};
 
 /// The longest date, in bytes.
 const MAX_DATE_BYTES: usize = 10;
@@ -114,6 +118,19 @@ impl Run {
         }
     }
 
+    /// The job that the function then has run.
+    pub(super) fn job(&self) -> Job {
+        match self {
+            Self::Sweep => Job::Sweep,
+            Self::Redrive => Job::Redrive,
+            Self::Report => Job::Report,
+            Self::Archive => Job::Archive,
+            Self::Recount { .. } => Job::Recount,
+            Self::Look => Job::Look,
+            Self::Redate { .. } => Job::Move,
+        }
+    }
+
     /// The function's input: that of its schedule, if it has one.
     fn input(&self) -> String {
         let fields = self.fields().into_iter().map(|(name, value)| (name.to_owned(), Value::String(value)));
@@ -138,42 +155,38 @@ fn date(form: &mut Form, name: &'static str) -> Result<Option<BusinessDate>, Pro
 }
 
 impl Console {
-    /// Shows the effect of a run. For a sweep and a redrive it reads each shard once, for a report
-    /// the last run, for a redate each lane of the counters.
+    /// Shows the effect of a run. All read the last runs; a sweep and a redrive read each shard once, and a redate each lane
+    /// of the counters.
     pub(super) async fn preview_run(&self, run: &Run) -> Result<Preview, Problem> {
         if run.is_forbidden_while(self.config.paused) {
-            return Ok(Preview {
-                shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } },
-                buttons: None,
-            });
+            let shown = html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } };
+            return Ok(Preview { shown, buttons: None });
         }
+        let (runs, times) = (self.last_runs().await?, self.times());
         let shown = match run {
             Run::Sweep => html! {
                 p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See " (PAYMENTS_OVERDUE) "." }
-                p class="warn" { (BY_HAND) }
-                (late_table(&self.late(Status::Scheduled, LATE_SHOWN).await?, &html! { "The payment that has been due for the longest time" }))
+                p class="notice" { (BY_HAND) }
+                (oldest("Due for the longest time", &self.late(Status::Scheduled, LATE_SHOWN).await?, times))
             },
             Run::Redrive => html! {
-                p { "It sends requests of pending payments again, if their wait is over: 1, 3, 7, 15, … hours after the payment became pending. It has the pace of a sweep, too." }
-                p class="warn" { (BY_HAND) }
-                (late_table(&self.late(Status::Pending, LATE_SHOWN).await?, &html! { "The pending payment that was due first. See " (PAYMENTS_STUCK_PENDING) "." }))
+                p { "It sends requests of pending payments again, if their wait is over: 1, 3, 7, 15, … hours after the payment became pending. It has the pace of a sweep, too. See " (PAYMENTS_STUCK_PENDING) "." }
+                p class="notice" { (BY_HAND) }
+                (oldest("Pending, and due first", &self.late(Status::Pending, LATE_SHOWN).await?, times))
             },
             Run::Report => {
-                let last = self.store.last_report_run().await?;
-                html! {
-                    p { "It writes what was settled since the last report into a file of its own. Nothing is reported twice." }
-                    dl { (fact("Last report", &report(last.as_ref()))) }
-                }
+                html! { p { "It writes what was settled since the last report into a file of its own. Nothing is reported twice." } }
             }
             Run::Archive => html! {
                 p { "It moves heads whose day is over to the long-term table: those of cancelled payments, and of settled ones that should have expired. Its schedule runs it by night, when little else writes." }
             },
             Run::Recount { from, to } => self.recounted(*from, *to)?,
             Run::Look => self.looked()?,
-            Run::Redate { .. } => self.redated(run).await?,
+            Run::Redate { .. } => self.redated(run, &runs).await?,
         };
         let shown = html! {
             (shown)
+            p { (last(&runs, run.job(), times)) }
             p class="quiet" { "If the function is busy, this waits up to five minutes, and is then dropped. A scheduled run that comes meanwhile waits in the same way. No payment is handled twice." }
         };
         let is_final = matches!(run, Run::Redate { .. });
@@ -204,7 +217,7 @@ impl Console {
         }
         let (function, _) = run.function();
         self.operations.start(function, &run.input()).await?;
-        Ok(format!("{}: accepted. It begins within five minutes, or is dropped. See the function's log.", run.title()))
+        Ok(format!("{}: accepted, it begins within five minutes, or is dropped", run.title()))
     }
 
     /// The dates that a recount compares, or the reason why it cannot start.
@@ -242,35 +255,49 @@ impl Console {
             p {
                 "It counts the payments that a redate would move, on " (counted(plan.dates.len(), "closed date")) " of "
                 (counted(plan.calendars.len(), "calendar"))
-                ". It moves nothing. The log of redate has the number, as " (WAITING_FOR_REDATE) "."
+                ". It moves nothing. See " (WAITING_FOR_REDATE) "."
             }
         })
     }
 
     /// The payments that a redate moves, or the reason why it cannot start.
-    async fn redated(&self, run: &Run) -> Result<Markup, Problem> {
-        let dates = self.plan(run)?.dates;
+    async fn redated(&self, run: &Run, runs: &Runs) -> Result<Markup, Problem> {
+        let (dates, times) = (self.plan(run)?.dates, self.times());
         let (Some(first), Some(last)) = (dates.first(), dates.last()) else {
             return Ok(html! {
-                p class="warn" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
+                p class="notice" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
             });
         };
         let counters = self.store.counters(*first, *last).await?;
         let scheduled = |date| counters.get(date).map_or(0, |known| known.counts.count(Status::Scheduled));
+        let columns = [("Closed date", ""), ("Why", ""), ("Scheduled", "num")];
+        let rows = html! { @for date in &dates { tr {
+            th scope="row" { (times.date(*date)) }
+            td class="all quiet" { (mark(&self.config.business_days, *date, self.times()).unwrap_or_default()) }
+            td class="num all" data-l="Scheduled" { span class=[(scheduled(date) == 0).then_some("zero")] { (grouped(scheduled(date).into())) } }
+        } } };
         Ok(html! {
             p {
-                "Payments in this calendar's currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
-                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event. Nothing takes it back."
+                "Payments in this calendar’s currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
+                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event, and " b { "nothing takes it back" } ". See " (HOLIDAY) "."
             }
-            p { "How many of them move is not known here. Count them first: see " (HOLIDAY) "." }
-            dl {
-                (fact("Closed dates", &html! { (dates.len()) ", from " (first) " to " (last) }))
-                @for date in dates.iter().filter(|date| scheduled(date) != 0) {
-                    (fact(&date.to_string(), &html! { "SCHEDULED, in all currencies: about " (grouped(scheduled(date).into())) }))
-                }
-            }
+            p { b { (counted_so_far(runs, times)) } }
+            (panel(&html! { (counted(dates.len(), "closed date")) }, &html! { "about, and in all currencies" }, &cards("Closed dates", &columns, &rows)))
         })
     }
+}
+
+/// The result of the last count.
+fn counted_so_far(runs: &Runs, times: Times) -> Markup {
+    match runs.of(Job::Look) {
+        Some(run) => html! { "At the last count, " (times.aged(run.ended_at)) ": " (end(run)) },
+        None => html! { "Nobody has counted how many of them move: start a count first" },
+    }
+}
+
+/// The payment that is the latest, before a run that concerns it.
+fn oldest(heading: &str, late: &Late, times: Times) -> Markup {
+    panel(&html! { (heading) }, &html! {}, &late_table(late, times))
 }
 
 /// A limit of the console's knowledge of pauses.
