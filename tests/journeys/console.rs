@@ -4,6 +4,7 @@ mod acting;
 mod deeds;
 mod guides;
 mod looking;
+mod mending;
 mod operating;
 mod rights;
 mod searching;

@@ -9,7 +9,7 @@ use payments_tests::tables::audited;
 use payments_tests::{Ask, CrashPoint, CrashPoints, Reply, TROUBLES, Way, World};
 use serde_json::{Value, json};
 
-use super::{assert_statuses, claim, damage, form, page, pages, rent};
+use super::{assert_statuses, claim, damage, form, page, pages, payment, rent};
 
 /// A call fails, and so do all later ones.
 pub(super) const LASTING: [Way; 3] = [
@@ -148,7 +148,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     let entry = only_entry(&world).await?;
     assert_eq!(audited(&entry), wanted);
     assert_eq!((entry.intent.by.as_str(), entry.intent.action.as_str()), ("o:local-development", "cancel"));
-    assert_eq!(entry.intent.arguments, format!("payments: {scheduled}"));
+    assert_eq!(entry.intent.arguments, format!("payments: {scheduled}@1"));
     for shown in [&done.text, &page(&world, "audit").await?] {
         assert!(shown.contains(&wanted), "{shown}");
     }
@@ -167,22 +167,26 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
 async fn what_changed_since_the_preview_is_said() -> Result<()> {
     let world = World::open().await?;
     let mut ids = Vec::new();
-    for key in ["a", "b", "c", "d"] {
+    for key in ["a", "b", "c", "d", "e"] {
         ids.push(rent(&world, key).await?);
     }
-    let [scheduled, cancelled, pending, damaged] = ids.as_slice() else { bail!("{ids:?}") };
+    let [scheduled, cancelled, pending, damaged, amended] = ids.as_slice() else { bail!("{ids:?}") };
     let offered = offered_cancel(&world, &ids).await?;
     world.set_clock("2026-11-20T09:01:00Z")?;
     world.cancel("tenant", cancelled).await?;
     claim(&world, pending, None).await?;
     damage(&world, damaged).await?;
+    let other = payment("2026-12-02");
+    world.send(Ask::amend("tenant", amended, ("later", 1), &other)).await?.with_status(200)?;
     world.set_clock("2026-11-20T09:02:00Z")?;
     confirm(&world, "first", &offered).await?;
     let wanted = format!(
         "{scheduled}: CANCELLED\n{cancelled}: CANCELLED already\n{pending}: not cancelled, it is PENDING\n\
-         {damaged}: not cancelled, it cannot be read; the function's log says why"
+         {damaged}: not cancelled, it cannot be read; the function's log says why\n\
+         {amended}: not cancelled, it was amended since the preview"
     );
     assert_eq!(audited(&only_entry(&world).await?), wanted);
+    assert_eq!(status_of(&world, amended).await?, "SCHEDULED");
     // A payment that cannot be read hides no other payment, in a preview either.
     let shown = preview(&world, "cancel", &payments(&ids)).await?;
     assert!(shown.contains("it cannot be read"), "{shown}");
@@ -307,6 +311,8 @@ async fn every_field_is_bounded_and_checked() -> Result<()> {
         (form("step=preview"), 400),
         (form("step=preview&payments=+%0A+"), 400),
         (form("step=preview&payments=1"), 400),
+        (form("step=preview&payments=ID@x"), 400),
+        (form("step=do&payments=ID&at=2026-11-20T09:00:00Z&id=00000000-0000-5000-8000-000000000001"), 400),
         (form(&format!("step=preview&{all}")), 400),
         (form(&format!("step=preview&payments={spaces}")), 400),
         (form("step=preview&payments=ID&payments=ID"), 400),
@@ -339,7 +345,7 @@ async fn the_trail_shows_each_action_once_the_newest_first() -> Result<()> {
     for minute in 0..59 {
         world.set_clock(&format!("2026-11-20T10:{minute:02}:00Z"))?;
         let (at, name) = (world.now().to_string(), format!("00000000-0000-5000-8000-{minute:012}"));
-        let ask = action("cancel", &format!("payments={id}&at={at}&id={name}&step=do"));
+        let ask = action("cancel", &format!("payments={id}@1&at={at}&id={name}&step=do"));
         // Every seventh has no outcome, so pages end between an outcome and its intent.
         let (functions, _) = troubled(&world, NO_OUTCOME).await?;
         let on = if minute % 7 == 3 { &functions } else { world.functions() };
