@@ -5,6 +5,7 @@
 //! If repeating the action changes nothing, it is then repeated, so that it completes.
 
 mod cancel;
+mod ended;
 mod endpoint;
 mod finding;
 mod letters;
@@ -19,17 +20,18 @@ use maud::{Markup, PreEscaped, html};
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::webhook::EndpointId;
 use payments_model::{ActionId, Actor, UtcSecond};
-use payments_store::{ActionName, AuditEntry, AuditIntent, AuditMonth, AuditOutcome};
+use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::cancel::Chosen;
+use crate::actions::ended::ended;
 use crate::actions::endpoint::Deed;
 use crate::actions::finding::CloseFinding;
 use crate::actions::preview::counted;
 use crate::actions::run::Run;
 use crate::actions::send_again::SendAgain;
 use crate::function::{Console, no_such_page};
-use crate::html::link;
 use crate::operations::BankQueue;
+use crate::told::{REFUSED, UNKNOWN};
 
 /// The longest body, in bytes: four times a hundred ids of payments, each on a line.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -258,10 +260,10 @@ impl Console {
         let id = ActionId::derive(request.gateway_id(), at, &what);
         Ok(html! {
             form data-action=(action.name()) {
-                (title(&asked.title()))
+                (title(&if preview.buttons.is_some() { format!("{}?", action.title()) } else { asked.title() }))
                 div class="body" {
+                    @if preview.buttons.is_none() { p { b { "There is nothing to do." } } }
                     (preview.shown)
-                    @if preview.buttons.is_none() { p { "There is nothing to do." } }
                     @for (name, value) in action.fields() { input type="hidden" name=(name) value=(value); }
                     input type="hidden" name="at" value=(at);
                     input type="hidden" name="id" value=(id);
@@ -308,13 +310,13 @@ impl Console {
                 let goes_on = !is_late && (is_own || action.can_be_repeated());
                 if entry.outcome.is_some() || !goes_on {
                     let is_recent = since.saturating_add(UNDER_WAY) > now;
-                    return Ok(ended(action, name, entry.outcome.as_ref(), is_recent));
+                    return Ok(ended(action, (name, since), entry.outcome.as_ref(), is_recent));
                 }
             }
         }
         let result = match self.perform(action, &by, since).await {
             Ok(lines) => lines.join("\n"),
-            Err(problem) if problem.status() < 500 => format!("refused: {}", problem.detail()),
+            Err(problem) if problem.status() < 500 => format!("{REFUSED}{}", problem.detail()),
             // The action may have happened, so the trail has no outcome.
             Err(problem) if action.can_be_repeated() => return Err(problem),
             Err(problem) => {
@@ -325,7 +327,7 @@ impl Console {
         let outcome = AuditOutcome { at: self.clock.now(), result };
         // If another confirmation was faster, the trail has its outcome.
         let outcome = self.store.put_audit_outcome(name, &outcome).await?.unwrap_or(outcome);
-        Ok(ended(action, name, Some(&outcome), false))
+        Ok(ended(action, (name, since), Some(&outcome), false))
     }
 
     async fn entry(&self, name: ActionName) -> Result<Option<AuditIntent>, Problem> {
@@ -368,28 +370,3 @@ fn title(text: &str) -> Markup {
 
 /// The button that closes a dialog.
 const CLOSE: PreEscaped<&str> = PreEscaped(r#"<button type="button" data-close>Close</button>"#);
-
-/// The outcome of an action. An action that was confirmed a moment ago may be under way.
-fn ended(action: &Action, name: ActionName, outcome: Option<&AuditOutcome>, is_recent: bool) -> Markup {
-    let month = AuditMonth::from_second(name.previewed_at).to_string();
-    html! {
-        (title(&action.title()))
-        div class="body" {
-            @match outcome {
-                Some(outcome) => (result(outcome)),
-                None if is_recent => p class="notice" { "It was confirmed a moment ago, and may be under way. The audit trail shows what came of it." },
-                None => p class="notice" { (UNKNOWN) ". " (action.place_to_look()) " before you preview it again." },
-            }
-            p { a href=(link("audit", &[("month", &month)])) { "Audit trail" } }
-        }
-        div class="foot" { (CLOSE) }
-    }
-}
-
-/// The outcome shown for an intent without one.
-pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
-
-/// A recorded outcome.
-pub(crate) fn result(outcome: &AuditOutcome) -> Markup {
-    html! { ul { @for line in outcome.result.lines() { li { (line) } } } }
-}

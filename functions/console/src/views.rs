@@ -16,6 +16,7 @@ mod payment;
 pub(crate) mod queues;
 mod reports;
 mod rows;
+mod run;
 pub(crate) mod share;
 pub(crate) mod waiting;
 
@@ -47,6 +48,7 @@ pub(crate) enum Kind {
     Sample,
     Reports,
     Report,
+    Run,
     Bank,
     Audit,
     Attention,
@@ -55,7 +57,7 @@ pub(crate) enum Kind {
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 18] = [
+pub(crate) static VIEWS: [View; 19] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -72,6 +74,7 @@ pub(crate) static VIEWS: [View; 18] = [
     View { name: "account", title: "", kind: Kind::Account },
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
+    View { name: "run", title: "", kind: Kind::Run },
     View { name: "operations", title: "Operations", kind: Kind::Guide },
     View { name: "restore", title: "Restore", kind: Kind::Guide },
 ];
@@ -97,6 +100,7 @@ impl Console {
             Kind::Sample => self.sample(request).await,
             Kind::Reports => self.reports(request).await,
             Kind::Report => self.report(request).await,
+            Kind::Run => self.run(request).await,
             Kind::Bank => self.bank(request).await,
             Kind::Audit => self.audit(request).await,
             Kind::Attention => self.attention(request).await,

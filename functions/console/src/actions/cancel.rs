@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+mod shown;
+
 use futures::stream::{StreamExt as _, iter};
-use maud::{Markup, html};
 use payments_boot::Deadline;
 use payments_http::{Form, Problem, invalid_field};
 use payments_model::payment_id::PaymentIdError;
@@ -13,7 +14,6 @@ use payments_store::{DueSort, Moved, StoreError};
 
 use crate::actions::preview::{Buttons, Preview, counted};
 use crate::function::Console;
-use crate::html::{instant, money, payment_link, status};
 
 /// The most payments of one action.
 const MAX_PAYMENTS: usize = 100;
@@ -111,12 +111,7 @@ impl Console {
         let can: Vec<_> = candidates.iter().filter(|candidate| candidate.can_be_cancelled()).collect();
         let can: Vec<_> =
             can.into_iter().map(|can| Chosen { id: can.id, version: can.head().map(|head| head.version) }).collect();
-        let of = format!(
-            "{} of {} can be cancelled. A cancelled payment is never paid.",
-            can.len(),
-            counted(payments.len(), "payment")
-        );
-        let shown = html! { p { (of) } (table(&candidates)) };
+        let shown = shown::shown(&candidates, self.times());
         let act = format!("Cancel {}", counted(can.len(), "payment"));
         let keep = if can.len() == 1 { "Keep it" } else { "Keep them" };
         let buttons = (!can.is_empty()).then_some(Buttons { act, keep, is_final: true });
@@ -237,32 +232,5 @@ impl Candidate {
 
     fn can_be_cancelled(&self) -> bool {
         self.head().is_some_and(|head| head.state.status() == Status::Scheduled)
-    }
-}
-
-fn table(candidates: &[Candidate]) -> Markup {
-    html! {
-        div class="scroll" tabindex="0" { table {
-            caption { "The payments as they are now" }
-            thead { tr {
-                th scope="col" { "Payment" } th scope="col" { "Status" } th scope="col" { "Account" }
-                th scope="col" class="number" { "Amount" } th scope="col" { "Due" } th scope="col" { "Will be" }
-            } }
-            tbody { @for candidate in candidates { tr {
-                td { (payment_link(candidate.id)) }
-                @match (&candidate.found, candidate.head()) {
-                    (Some(Some((first, _))), Some(head)) => {
-                        td { (status(head.state.status())) }
-                        td class="text" { (first.instruction.account) }
-                        td class="number" { (money(head.money.amount.get().into(), head.money.currency)) }
-                        td { (instant(head.due_at)) }
-                    }
-                    (Some(Some(_)), None) => { td colspan="4" class="warn" { "its create did not complete" } }
-                    (Some(None), _) => { td colspan="4" class="warn" { "there is no such payment" } }
-                    (None, _) => { td colspan="4" class="warn" { "it cannot be read; the function's log says why" } }
-                }
-                td { @if candidate.can_be_cancelled() { "cancelled" } @else { "left as it is" } }
-            } } }
-        } }
     }
 }

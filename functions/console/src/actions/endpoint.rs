@@ -17,7 +17,7 @@ use crate::actions::preview::{Buttons, Preview};
 use crate::function::Console;
 use crate::guides::WEBHOOKS_MISSED;
 use crate::html::{fact, grouped};
-use crate::views::endpoints::standing;
+use crate::views::endpoints::{answer, standing};
 
 /// The longest id of an endpoint or event, or cursor, in bytes. Ids of payments' events have 60.
 const MAX_FIELD_BYTES: usize = 200;
@@ -189,25 +189,28 @@ impl Console {
                 let of = |place| found.head.as_ref().map_or(0, |head| head.segments_after(place));
                 let again = of(*after).saturating_sub(of(found.state.position));
                 let what = html! {
-                    "It gets the events after " code { (after) } " again: those of " (grouped(again.into())) " segments of the log."
+                    "It gets the events after " span class="id" { (after) } " again: those of " (grouped(again.into())) " segments of the log."
                 };
                 (what, Some("Replay".to_owned()))
             }
             Deed::Skip(event) if is_blocked_by(&found.state, event) => (
-                html! { "It never gets the event " code { (event) } ", and goes on with the next one." },
+                html! { "It never gets the event " span class="id any" { (event) } ", and goes on with the next one." },
                 Some("Skip the event".to_owned()),
             ),
-            Deed::Skip(event) => (html! { "It does not fail at the event " code { (event) } "." }, None),
+            Deed::Skip(event) => (html! { "It does not fail at the event " span class="id any" { (event) } "." }, None),
             Deed::Since(_) | Deed::Ask => (html! {}, None),
         };
+        let times = self.times();
         let shown: Markup = html! {
-            dl {
-                (fact("Endpoint", &html! { (id) }))
-                (fact("URL", &html! { (url) }))
-                (fact("State", &standing(&found.endpoint, &found.state)))
-                (fact("Has got", &html! { "the events up to " code { (found.state.position) } }))
-            }
             p { (what) }
+            section class="panel" { dl class="facts" {
+                (fact("Endpoint", &html! { (id) " " (standing(&found.endpoint, &found.state)) }))
+                (fact("URL", &html! { span class="any" { (url) } }))
+                @if let Some(last) = found.state.progress.deliveries.first() {
+                    (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) }))
+                }
+                (fact("Has got", &html! { "the events up to " span class="id" { (found.state.position) } }))
+            } }
         };
         let is_final = matches!(deed, Deed::Skip(_));
         let keep = if matches!(deed, Deed::Enable(_)) { "Keep it disabled" } else { "Keep it" };

@@ -1,20 +1,24 @@
 //! Runs that an operator starts: those that a schedule starts by itself, and moves of payments whose date was closed.
 //!
-//! The function is invoked asynchronously, so nobody waits for its answer, and Lambda discards it.
+//! The function is invoked asynchronously, so nobody waits for its answer. The dialog asks for its last run instead.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{BusinessDate, Status, recount, redate};
+use payments_store::Job;
 use serde_json::{Map, Value};
 
 use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{HOLIDAY, PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
-use crate::html::{fact, grouped};
+use crate::html::{day, grouped};
 use crate::operations::Startable;
-use crate::views::bank::report;
-use crate::views::waiting::late_table;
+use crate::panel::{cards, panel};
+use crate::runs::{Runs, end, last};
+use crate::times::Times;
+use crate::views::dates::mark;
+use crate::views::waiting::{Late, late_table};
 
 /// The longest date, in bytes.
 const MAX_DATE_BYTES: usize = 10;
@@ -95,7 +99,7 @@ impl Run {
             Self::Recount { .. } => "Start a recount".to_owned(),
             Self::Look => "Count the payments that wait for a redate".to_owned(),
             Self::Redate { calendar, from, to, .. } => {
-                format!("Move the payments of dates that {calendar} closed, from {from} to {to}")
+                format!("Move the payments of dates that {calendar} closed, from {} to {}", day(*from), day(*to))
             }
         }
     }
@@ -142,6 +146,19 @@ impl Run {
         }
     }
 
+    /// The job that the function then has run.
+    pub(super) fn job(&self) -> Job {
+        match self {
+            Self::Sweep => Job::Sweep,
+            Self::Redrive => Job::Redrive,
+            Self::Report => Job::Report,
+            Self::Archive => Job::Archive,
+            Self::Recount { .. } => Job::Recount,
+            Self::Look => Job::Look,
+            Self::Redate { .. } => Job::Move,
+        }
+    }
+
     /// The function's input: that of its schedule, if it has one.
     fn input(&self) -> String {
         let fields =
@@ -180,32 +197,28 @@ fn date(form: &mut Form, name: &'static str) -> Result<Option<BusinessDate>, Pro
 }
 
 impl Console {
-    /// Shows the effect of a run. For a sweep and a redrive it reads each shard once, for a report
-    /// the last run, for a redate each lane of the counters.
-    /// Also returns the run with the numbers that it shows.
+    /// Shows the effect of a run. All read the last runs; a sweep and a redrive read each shard once, and a redate each lane
+    /// of the counters. Also returns the run with the numbers that it shows.
     pub(super) async fn preview_run(&self, run: &Run) -> Result<(Preview, Run), Problem> {
         if run.is_forbidden_while(self.config.paused) {
-            let shown = html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } };
+            let shown = html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } };
             return Ok((Preview { shown, buttons: None }, run.clone()));
         }
+        let (runs, times) = (self.last_runs().await?, self.times());
         let mut seen = run.clone();
         let shown = match run {
             Run::Sweep => html! {
                 p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See " (PAYMENTS_OVERDUE) "." }
-                p class="warn" { (BY_HAND) }
-                (late_table(&self.late(Status::Scheduled, LATE_SHOWN).await?, &html! { "The payment that has been due for the longest time" }))
+                p class="notice" { (BY_HAND) }
+                (oldest("Due for the longest time", &self.late(Status::Scheduled, LATE_SHOWN).await?, times))
             },
             Run::Redrive => html! {
-                p { "It sends requests of pending payments again, if their wait is over: 1, 3, 7, 15, … hours after the payment became pending. It has the pace of a sweep, too." }
-                p class="warn" { (BY_HAND) }
-                (late_table(&self.late(Status::Pending, LATE_SHOWN).await?, &html! { "The pending payment that was due first. See " (PAYMENTS_STUCK_PENDING) "." }))
+                p { "It sends requests of pending payments again, if their wait is over: 1, 3, 7, 15, … hours after the payment became pending. It has the pace of a sweep, too. See " (PAYMENTS_STUCK_PENDING) "." }
+                p class="notice" { (BY_HAND) }
+                (oldest("Pending, and due first", &self.late(Status::Pending, LATE_SHOWN).await?, times))
             },
             Run::Report => {
-                let last = self.store.last_report_run().await?;
-                html! {
-                    p { "It writes what was settled since the last report into a file of its own. Nothing is reported twice." }
-                    dl { (fact("Last report", &report(last.as_ref()))) }
-                }
+                html! { p { "It writes what was settled since the last report into a file of its own. Nothing is reported twice." } }
             }
             Run::Archive => html! {
                 p { "It moves heads whose day is over to the long-term table: those of cancelled payments, and of settled ones that should have expired. Its schedule runs it by night, when little else writes." }
@@ -213,14 +226,15 @@ impl Console {
             Run::Recount { from, to } => self.recounted(*from, *to)?,
             Run::Look => self.looked()?,
             Run::Redate { calendar, from, to, .. } => {
-                let (markup, shown) = self.redated(run).await?;
-                let calendar = calendar.clone();
-                seen = Run::Redate { calendar, from: *from, to: *to, shown: Some(shown) };
-                markup
+                let dates = self.closed_dates(run).await?;
+                let (calendar, shown) = (calendar.clone(), Some(numbers(&dates)));
+                seen = Run::Redate { calendar, from: *from, to: *to, shown };
+                self.redated(&dates, &runs)
             }
         };
         let shown = html! {
             (shown)
+            p { (last(&runs, run.job(), times)) }
             p class="quiet" { "If the function is busy, this waits up to five minutes, and is then dropped. A scheduled run that comes meanwhile waits in the same way. No payment is handled twice." }
         };
         let is_final = matches!(run, Run::Redate { .. });
@@ -248,7 +262,7 @@ impl Console {
             Run::Recount { from, to } => drop(self.recounted(*from, *to)?),
             Run::Look => drop(self.plan(run)?),
             Run::Redate { shown, .. } => {
-                let (_, now) = self.redated(run).await?;
+                let now = numbers(&self.closed_dates(run).await?);
                 // Fewer payments are left if some were cancelled or amended meanwhile.
                 if shown.is_none_or(|shown| shown.dates != now.dates || shown.payments < now.payments) {
                     let detail = format!(
@@ -263,7 +277,7 @@ impl Console {
         }
         let (function, _) = run.function();
         self.operations.start(function, &run.input()).await?;
-        Ok(format!("{}: accepted. It begins within five minutes, or is dropped. See the function's log.", run.title()))
+        Ok(format!("{}: it begins within five minutes, or is dropped", run.title()))
     }
 
     /// The dates that a recount compares, or the reason why it cannot start.
@@ -301,38 +315,62 @@ impl Console {
             p {
                 "It counts the payments that a redate would move, on " (counted(plan.dates.len(), "closed date")) " of "
                 (counted(plan.calendars.len(), "calendar"))
-                ". It moves nothing. The log of redate has the number, as " (WAITING_FOR_REDATE) "."
+                ". It moves nothing. See " (WAITING_FOR_REDATE) "."
             }
         })
     }
 
-    /// The payments that a redate moves with their numbers, or the reason why it cannot start.
-    async fn redated(&self, run: &Run) -> Result<(Markup, Shown), Problem> {
+    /// The dates whose payments a redate moves, each with its scheduled payments; or the reason why it cannot start.
+    async fn closed_dates(&self, run: &Run) -> Result<Vec<(BusinessDate, i64)>, Problem> {
         let dates = self.plan(run)?.dates;
-        let (Some(first), Some(last)) = (dates.first(), dates.last()) else {
-            let nothing = html! {
-                p class="warn" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
-            };
-            return Ok((nothing, Shown { dates: 0, payments: 0 }));
-        };
+        let (Some(first), Some(last)) = (dates.first(), dates.last()) else { return Ok(Vec::new()) };
         let counters = self.store.counters(*first, *last).await?;
-        let scheduled = |date| counters.get(date).map_or(0, |known| known.counts.count(Status::Scheduled));
-        let payments = dates.iter().map(|date| u64::try_from(scheduled(date)).unwrap_or_default()).sum();
-        let markup = html! {
-            p {
-                "Payments in this calendar's currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
-                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event. Nothing takes it back."
-            }
-            p { "How many of them move is not known here. Count them first: see " (HOLIDAY) "." }
-            dl {
-                (fact("Closed dates", &html! { (dates.len()) ", from " (first) " to " (last) }))
-                @for date in dates.iter().filter(|date| scheduled(date) != 0) {
-                    (fact(&date.to_string(), &html! { "SCHEDULED, in all currencies: about " (grouped(scheduled(date).into())) }))
-                }
-            }
-        };
-        Ok((markup, Shown { dates: dates.len(), payments }))
+        let scheduled = |date| counters.get(&date).map_or(0, |known| known.counts.count(Status::Scheduled));
+        Ok(dates.into_iter().map(|date| (date, scheduled(date))).collect())
     }
+
+    /// The effect of a redate on these dates.
+    fn redated(&self, dates: &[(BusinessDate, i64)], runs: &Runs) -> Markup {
+        if dates.is_empty() {
+            return html! {
+                p class="notice" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
+            };
+        }
+        let times = self.times();
+        let columns = [("Closed date", ""), ("Why", ""), ("Scheduled", "num")];
+        let rows = html! { @for (date, scheduled) in dates { tr {
+            th scope="row" { (times.date(*date)) }
+            td class="all quiet" { (mark(&self.config.business_days, *date, times).unwrap_or_default()) }
+            td class="num all" data-l="Scheduled" { span class=[(*scheduled == 0).then_some("zero")] { (grouped((*scheduled).into())) } }
+        } } };
+        html! {
+            p {
+                "Payments in this calendar’s currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
+                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event, and " b { "nothing takes it back" } ". See " (HOLIDAY) "."
+            }
+            p { b { (counted_so_far(runs, times)) } }
+            (panel(&html! { (counted(dates.len(), "closed date")) }, &html! { "about, and in all currencies" }, &cards("Closed dates", &columns, &rows)))
+        }
+    }
+}
+
+/// The numbers that a preview of a redate shows.
+fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
+    let payments = dates.iter().map(|(_, scheduled)| u64::try_from(*scheduled).unwrap_or_default()).sum();
+    Shown { dates: dates.len(), payments }
+}
+
+/// The result of the last count.
+fn counted_so_far(runs: &Runs, times: Times) -> Markup {
+    match runs.of(Job::Look) {
+        Some(run) => html! { "At the last count, " (times.aged(run.ended_at)) ": " (end(run)) },
+        None => html! { "Nobody has counted how many of them move: start a count first" },
+    }
+}
+
+/// The payment that is the latest, before a run that concerns it.
+fn oldest(heading: &str, late: &Late, times: Times) -> Markup {
+    panel(&html! { (heading) }, &html! {}, &late_table(late, times))
 }
 
 /// A limit of the console's knowledge of pauses.
