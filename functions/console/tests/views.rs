@@ -25,16 +25,18 @@ use payments_model::{ScheduledFor, Settlement};
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 22] = [
+const VIEWS: [&str; 24] = [
     "day",
     "ahead",
     "waiting",
     "endpoints",
+    "endpoints?id=shop",
     "queues",
     "sample?queue=dispatch-failures",
     "reports",
     "report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-000042",
     "bank",
+    "run?job=sweep&since=2026-11-20T08:00:00Z",
     "audit",
     "list?date=2026-12-01&status=SCHEDULED",
     "find?text=nothing",
@@ -193,6 +195,9 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         ("ahead", "Query", LANES),
         // And the last runs.
         ("waiting", "Query", 2 * SHARDS + 1),
+        ("run?job=sweep&since=2026-11-20T08:00:00Z", "Query", 1),
+        ("audit", "Query", 1),
+        ("audit?person=duty&action=cancel&thing=0b5e7a2c", "Query", 1),
         ("list?date=2026-12-24&status=SCHEDULED", "Query", SHARDS),
         ("list?date=2026-12-24&status=SCHEDULED&reference=rent", "Query", SHARDS),
         // Both tables.
@@ -231,6 +236,14 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         let mut operations = alone.recorder.take_operations();
         operations.sort_unstable();
         assert_eq!(operations, [vec!["GetItem"], vec!["Query"; queries]].concat(), "{wanted}");
+    }
+    // The head of the log; and the last runs, the endpoints and their places, or the findings of the recount.
+    for (wanted, gets, queries) in [("endpoints", 1, 3), ("endpoints?id=shop", 1, 3), ("bank", 2, 2)] {
+        drop(alone.recorder.take_operations());
+        alone.page(wanted).await?;
+        let mut operations = alone.recorder.take_operations();
+        operations.sort_unstable();
+        assert_eq!(operations, [vec!["GetItem"; gets], vec!["Query"; queries]].concat(), "{wanted}");
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use payments_tests::tables::audited;
 use payments_tests::{Ask, CrashPoint, CrashPoints, Reply, TROUBLES, Way, World};
 use serde_json::{Value, json};
 
-use super::{assert_statuses, claim, damage, form, page, pages, payment, rent};
+use super::{assert_plain, assert_statuses, claim, damage, form, links, page, pages, payment, rent};
 
 /// A call fails, and so do all later ones.
 pub(super) const LASTING: [Way; 3] = [
@@ -126,12 +126,18 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     let shown = preview(&world, "cancel", &payments(&ids)).await?;
     let operations = world.recorder.take_operations();
     assert!(operations.iter().all(|operation| operation == "GetItem"), "a preview writes nothing: {operations:?}");
-    for text in
-        ["Cancel 4 payments", "1 of 4 payments", "SCHEDULED", "CANCELLED", "PENDING", "there is no such payment"]
-    {
+    for text in [
+        "Cancel 1 payment?",
+        "3 others stay",
+        "nothing takes it back",
+        "Cancelled",
+        "Pending",
+        "there is no such payment",
+    ] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
-    assert_eq!(shown.matches("12\u{202f}345.67").count(), 3, "{shown}");
+    // The payment in its sum and its row, and two of those that stay.
+    assert_eq!(shown.matches("12,345.67").count(), 4, "{shown}");
     assert!(ids.iter().all(|id| shown.contains(id.as_str())));
     assert_eq!(shown.matches("<form").count(), 1);
     assert_eq!(status_of(&world, &ids[0]).await?, "SCHEDULED");
@@ -150,7 +156,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     assert_eq!((entry.intent.by.as_str(), entry.intent.action.as_str()), ("o:local-development", "cancel"));
     assert_eq!(entry.intent.arguments, format!("payments: {scheduled}@1"));
     for shown in [&done.text, &page(&world, "audit").await?] {
-        assert!(shown.contains(&wanted), "{shown}");
+        assert!(shown.contains("1 cancelled") && shown.contains(&format!("#payment?id={scheduled}")), "{shown}");
     }
     assert_eq!(status_of(&world, scheduled).await?, "CANCELLED");
     assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("o:local-development"));
@@ -238,9 +244,10 @@ async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> 
         for id in &ids {
             assert_eq!(status_of(&world, id).await?, "CANCELLED", "{case}");
             let view = page(&world, &format!("payment?id={id}")).await?;
-            assert_eq!(view.matches("<td><span class=\"status cancelled\">").count(), 1, "once: {case}");
-            assert!(repeat.text.contains(&format!("{id}: CANCELLED")), "{case}: {repeat}");
+            assert_eq!(view.matches("<td><span class=\"pill dot cancelled\">").count(), 1, "once: {case}");
+            assert!(repeat.text.contains(&format!("#payment?id={id}")), "{case}: {repeat}");
         }
+        assert!(repeat.text.contains("2 cancelled"), "{case}: {repeat}");
         let entry = only_entry(&world).await.with_context(|| case.clone())?;
         assert!(entry.outcome.is_some(), "{case}");
     }
@@ -258,7 +265,7 @@ async fn an_intent_without_an_outcome_is_shown_as_unknown() -> Result<()> {
     let offered = offered_cancel(&world, std::slice::from_ref(&id)).await?;
     first_try(&world, NO_OUTCOME, &offered).await?.0.with_status(503)?;
     let view = page(&world, "audit").await?;
-    assert!(view.contains("Unknown: it may have happened") && view.contains(&id), "{view}");
+    assert!(view.contains("Outcome unknown") && view.contains(&id), "{view}");
     // The action is too late to continue: a repeat shows what is known, and does nothing.
     world.set_clock("2026-11-20T09:15:01Z")?;
     world.forget();
@@ -337,6 +344,43 @@ async fn every_field_is_bounded_and_checked() -> Result<()> {
     Ok(())
 }
 
+/// The links to entries of the trail.
+const ENTRY: &str = "audit?entry=";
+
+#[tokio::test]
+async fn the_trail_is_searched_by_person_action_and_payment_within_a_bound() -> Result<()> {
+    let world = World::open().await?;
+    let ids = [rent(&world, "a").await?, rent(&world, "b").await?];
+    confirm(&world, "first", &offered_cancel(&world, &ids[..1]).await?).await?;
+    // More actions than one read returns.
+    for minute in 0..59 {
+        world.set_clock(&format!("2026-11-20T10:{minute:02}:00Z"))?;
+        let (at, name) = (world.now().to_string(), format!("00000000-0000-5000-8000-{minute:012}"));
+        let form = format!("payments={}&at={at}&id={name}&step=do", ids[1]);
+        world.send_named(world.functions(), &name, action("cancel", &form)).await?.with_status(200)?;
+    }
+    for (filter, found, reads) in [
+        (format!("thing={}", ids[0]), 1, 2),
+        (format!("thing={}", &ids[0][..8]), 1, 2),
+        (format!("thing={}", ids[0].to_uppercase()), 1, 2),
+        (format!("thing={}&action=cancel&person=LOCAL", ids[0]), 1, 2),
+        // Enough of them are found by the first read.
+        (format!("thing={}", ids[1]), 50, 1),
+        ("person=mallory".to_owned(), 0, 2),
+        ("action=redate".to_owned(), 0, 2),
+        ("thing=%3Cscript%3E".to_owned(), 0, 2),
+    ] {
+        world.forget();
+        let shown = page(&world, &format!("audit?month=2026-11&{filter}")).await?;
+        assert_eq!(links(&shown).filter(|link| link.starts_with(ENTRY)).count(), found, "{filter}: {shown}");
+        assert_eq!(world.recorder.take_operations(), vec!["Query"; reads], "{filter}");
+        assert!(found > 0 || shown.contains("Nothing matches."), "{filter}: {shown}");
+        assert_plain(&shown, &filter);
+    }
+    let long = "a".repeat(201);
+    assert_statuses(&world, &[(&format!("audit?person={long}"), 400)]).await
+}
+
 #[tokio::test]
 async fn the_trail_shows_each_action_once_the_newest_first() -> Result<()> {
     let world = World::open().await?;
@@ -353,10 +397,15 @@ async fn the_trail_shows_each_action_once_the_newest_first() -> Result<()> {
         wanted.insert(0, name);
     }
     let pages = pages(&world, "audit?month=2026-11", "before=").await?;
-    let ids = pages.iter().flat_map(|page| page.split("<div class=\"quiet id\">").skip(1));
-    assert_eq!(ids.filter_map(|rest| rest.split('<').next()).collect::<Vec<_>>(), wanted);
+    let entries: Vec<String> =
+        pages.iter().flat_map(|page| links(page)).filter(|link| link.starts_with(ENTRY)).collect();
+    assert_eq!(entries.iter().filter_map(|link| link.split('_').next_back()).collect::<Vec<_>>(), wanted);
     assert!(pages.len() >= 2, "{}", pages.len());
-    assert!(!page(&world, "audit?month=2026-12").await?.contains("class=\"quiet id\""));
-    let wrong = ["audit?month=2026", "audit?month=2026-13", "audit?month=2026-11-20", "audit?before=x"];
+    let entry = page(&world, &entries[0]).await?;
+    assert!(entry.contains(&wanted[0]) && entry.contains(&format!("#payment?id={id}")), "{entry}");
+    let nobody = page(&world, "audit?month=2026-12").await?;
+    assert!(nobody.contains("Nobody acted in December 2026.") && !nobody.contains(ENTRY), "{nobody}");
+    let wrong =
+        ["audit?month=2026", "audit?month=2026-13", "audit?month=2026-11-20", "audit?before=x", "audit?entry=x"];
     assert_statuses(&world, &wrong.map(|wanted| (wanted, 400))).await
 }
