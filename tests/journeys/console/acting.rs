@@ -153,7 +153,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
         assert!(shown.contains(&wanted), "{shown}");
     }
     assert_eq!(status_of(&world, scheduled).await?, "CANCELLED");
-    assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("o:local-development"));
+    assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("operator local-development"));
 
     // The same confirmation again, as a browser or an operator sends it.
     world.forget();
@@ -234,7 +234,8 @@ async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> 
         for id in &ids {
             assert_eq!(status_of(&world, id).await?, "CANCELLED", "{case}");
             let view = page(&world, &format!("payment?id={id}")).await?;
-            assert_eq!(view.matches("<td><span class=\"status cancelled\">").count(), 1, "once: {case}");
+            // In the head of the view, and once in the timeline.
+            assert_eq!(view.matches("<span class=\"pill dot cancelled\">").count(), 2, "once: {case}");
             assert!(repeat.text.contains(&format!("{id}: CANCELLED")), "{case}: {repeat}");
         }
         let entry = only_entry(&world).await.with_context(|| case.clone())?;
