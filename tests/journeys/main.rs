@@ -16,6 +16,7 @@ mod payments;
 mod recount;
 mod redate;
 mod report;
+mod runs;
 mod triggers;
 
 use payments_allocator as _;

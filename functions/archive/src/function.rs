@@ -3,7 +3,8 @@
 use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_store::Store;
+use payments_store::{Job, Store};
+use payments_work::ScheduledRun;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -45,6 +46,9 @@ impl Archive {
     /// Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<ArchiveOutcome, Error> {
         let Action::Archive = event.payload.action;
-        Ok(self.archive(Deadline::before(event.context.deadline, &self.clock)).await?)
+        let run = ScheduledRun::begin(Job::Archive, &self.clock, event.context.deadline);
+        let (outcome, failure) = self.archive(Deadline::before(event.context.deadline, &self.clock)).await;
+        run.end(&outcome, failure.as_ref().map(|it| it as _), async |run| self.store.put_last_run(run).await).await;
+        failure.map_or(Ok(outcome), |error| Err(error.into()))
     }
 }

@@ -60,7 +60,7 @@ struct ShardArchive<'a> {
 
 impl Archive {
     /// Archives all shards.
-    pub(crate) async fn archive(&self, deadline: Deadline) -> Result<ArchiveOutcome, StoreError> {
+    pub(crate) async fn archive(&self, deadline: Deadline) -> (ArchiveOutcome, Option<StoreError>) {
         let now = self.clock.now();
         let first_kept_date = first_kept_date(self.config.zone, now);
         let first_expiring_date = first_expiring_date(self.config.zone, now);
@@ -80,7 +80,7 @@ impl Archive {
         }
         // Also emitted when a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
-        broken.map_or(Ok(total), Err)
+        (total, broken)
     }
 }
 

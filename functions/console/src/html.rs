@@ -2,9 +2,7 @@
 
 use form_urlencoded::Serializer;
 use maud::{Markup, PreEscaped, html};
-use payments_model::{
-    AccountId, BusinessDate, BusinessDays, Currency, HeadKey, Money, MoveReason, PaymentId, Status, UtcSecond,
-};
+use payments_model::{AccountId, BusinessDate, Currency, HeadKey, Money, PaymentId, Status, UtcSecond};
 
 use crate::times::Times;
 
@@ -43,9 +41,14 @@ pub(crate) fn copied(id: &str) -> Markup {
 
 /// A payment's id, which leads to the payment even if its first details are lost: the link has the key of its head.
 pub(crate) fn head_link(head: &HeadKey) -> Markup {
+    let id = head.slot.payment_id.to_string();
+    html! { a class="id" title=(id) href=(payment_address(head)) { (short(&id)) } }
+}
+
+/// The address of a payment's view, with the key of its head.
+pub(crate) fn payment_address(head: &HeadKey) -> String {
     let (id, at) = (head.slot.payment_id.to_string(), head.slot.at.to_string());
-    let arguments = [("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)];
-    html! { a class="id" title=(id) href=(link("payment", &arguments)) { (short(&id)) } }
+    link("payment", &[("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)])
 }
 
 /// An instant, as UTC.
@@ -81,7 +84,7 @@ pub(crate) fn amount(money: Money) -> Markup {
 }
 
 /// A number of minor units in major units.
-fn major(minor: i128, decimals: usize) -> String {
+pub(crate) fn major(minor: i128, decimals: usize) -> String {
     let digits = format!("{:0>1$}", minor.unsigned_abs().to_string(), decimals + 1);
     let (whole, fraction) = digits.split_at(digits.len() - decimals);
     let sign = if minor < 0 { "\u{2212}" } else { "" };
@@ -92,22 +95,6 @@ fn major(minor: i128, decimals: usize) -> String {
 /// A date as people write it, with its weekday.
 pub(crate) fn day(date: BusinessDate) -> String {
     date.as_chrono().format("%a %-d %b %Y").to_string()
-}
-
-/// The reason why calendars are closed on a date; none if all are open or do not cover the date.
-pub(crate) fn closed(days: &BusinessDays, date: BusinessDate) -> Option<String> {
-    let calendars = days.calendars();
-    let closed: Vec<_> =
-        calendars.values().map(|(rail, _)| rail.calendar).filter(|calendar| calendar.is_closed(date)).collect();
-    // All calendars are closed on weekends.
-    if closed.first()?.closed_for(date) == Some(MoveReason::Weekend) {
-        return Some("closed: weekend".to_owned());
-    }
-    let holidays = closed.iter().filter_map(|calendar| {
-        let holiday = calendar.closed().iter().find(|closed| closed.date == date)?;
-        Some(format!("{} closed: {}", calendar.id(), holiday.name))
-    });
-    Some(holidays.collect::<Vec<_>>().join(", "))
 }
 
 /// A whole number with commas between thousands.

@@ -5,8 +5,10 @@ mod ahead;
 mod attention;
 mod audit;
 pub(crate) mod bank;
-mod day;
+pub(crate) mod dates;
+pub(crate) mod day;
 pub(crate) mod endpoints;
+pub(crate) mod failures;
 mod find;
 mod guide;
 mod list;
@@ -14,6 +16,8 @@ mod payment;
 pub(crate) mod queues;
 mod reports;
 mod rows;
+mod run;
+pub(crate) mod share;
 pub(crate) mod waiting;
 
 use maud::Markup;
@@ -44,6 +48,7 @@ pub(crate) enum Kind {
     Sample,
     Reports,
     Report,
+    Run,
     Bank,
     Audit,
     Attention,
@@ -52,7 +57,7 @@ pub(crate) enum Kind {
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 18] = [
+pub(crate) static VIEWS: [View; 19] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -69,6 +74,7 @@ pub(crate) static VIEWS: [View; 18] = [
     View { name: "account", title: "", kind: Kind::Account },
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
+    View { name: "run", title: "", kind: Kind::Run },
     View { name: "operations", title: "Operations", kind: Kind::Guide },
     View { name: "restore", title: "Restore", kind: Kind::Guide },
 ];
@@ -94,6 +100,7 @@ impl Console {
             Kind::Sample => self.sample(request).await,
             Kind::Reports => self.reports(request).await,
             Kind::Report => self.report(request).await,
+            Kind::Run => self.run(request).await,
             Kind::Bank => self.bank(request).await,
             Kind::Audit => self.audit(request).await,
             Kind::Attention => self.attention(request).await,

@@ -3,7 +3,8 @@
 use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_store::Store;
+use payments_store::{Job, Store};
+use payments_work::ScheduledRun;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -50,9 +51,31 @@ impl Sweeper {
     /// Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<SweeperOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
-        match event.payload.action {
-            Action::Sweep => Ok(SweeperOutcome::Sweep(self.sweep(&deadline).await?)),
-            Action::Redrive => Ok(SweeperOutcome::Redrive(self.redrive(&deadline).await?)),
+        let begin = |job| ScheduledRun::begin(job, &self.clock, event.context.deadline);
+        let (run, outcome, failure) = match event.payload.action {
+            Action::Sweep => {
+                let run = begin(Job::Sweep);
+                let (outcome, failure) = self.sweep(&deadline).await;
+                self.sample(&run).await;
+                (run, SweeperOutcome::Sweep(outcome), failure)
+            }
+            Action::Redrive => {
+                let run = begin(Job::Redrive);
+                let (outcome, failure) = self.redrive(&deadline).await;
+                (run, SweeperOutcome::Redrive(outcome), failure)
+            }
+        };
+        run.end(&outcome, failure.as_ref().map(|it| it as _), async |run| self.store.put_last_run(run).await).await;
+        failure.map_or(Ok(outcome), |error| Err(error.into()))
+    }
+
+    /// Adds today's counts to the figures of the day.
+    async fn sample(&self, run: &ScheduledRun) {
+        let now = self.clock.now();
+        let today = self.config.zone.date_of(now);
+        if let Some(mut counters) = run.last_call(async || self.store.counters(today, today).await).await {
+            let counts = counters.remove(&today).unwrap_or_default().counts;
+            run.last_call(async || self.store.add_sample(today, now, &counts).await).await;
         }
     }
 }

@@ -50,7 +50,7 @@ impl RedriveOutcome {
 
 impl Sweeper {
     /// Redrives the pending payments of all shards.
-    pub(crate) async fn redrive(&self, deadline: &Deadline) -> Result<RedriveOutcome, StoreError> {
+    pub(crate) async fn redrive(&self, deadline: &Deadline) -> (RedriveOutcome, Option<StoreError>) {
         let now = self.clock.now();
         let shards = futures::stream::iter(self.config.read_shards.in_turn(now, REDRIVE_EVERY, SHARDS_AT_ONCE));
         let redrives: Vec<_> = shards
@@ -70,7 +70,7 @@ impl Sweeper {
         }
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
-        broken.map_or(Ok(total), Err)
+        (total, broken)
     }
 
     async fn redrive_shard(

@@ -46,7 +46,7 @@ pub(crate) struct ShardSweep<'s> {
 
 impl Sweeper {
     /// Sweeps all shards.
-    pub(crate) async fn sweep(&self, deadline: &Deadline) -> Result<SweepOutcome, StoreError> {
+    pub(crate) async fn sweep(&self, deadline: &Deadline) -> (SweepOutcome, Option<StoreError>) {
         let now = self.clock.now();
         let shards = futures::stream::iter(self.config.read_shards.in_turn(now, SWEEP_EVERY, SHARDS_AT_ONCE));
         let sweeps = shards.map(|shard| self.sweep_shard(shard, now, deadline));
@@ -63,7 +63,7 @@ impl Sweeper {
         }
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
-        broken.map_or(Ok(total), Err)
+        (total, broken)
     }
 
     async fn sweep_shard(&self, shard: Shard, now: UtcSecond, deadline: &Deadline) -> Result<SweepOutcome, StoreError> {

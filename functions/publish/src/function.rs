@@ -6,11 +6,14 @@ use lambda_runtime::{Error, LambdaEvent};
 use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::causes;
-use payments_store::Store;
+use payments_store::{Job, LastRun, Store};
+use payments_work::ScheduledRun;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::bus::EventBus;
+use crate::error::PublishError;
+use crate::noted::Noted;
 use crate::outcome::PublishOutcome;
 use crate::webhooks::Webhooks;
 
@@ -53,12 +56,13 @@ pub struct Publish {
     pub(crate) bus: Option<Arc<dyn EventBus>>,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
+    noted: Noted,
 }
 
 impl Publish {
     /// Creates the function. Its journal is stored in `files`.
     pub fn new(store: Store, files: Arc<dyn ObjectStore>, webhooks: Webhooks, clock: Clock, metrics: Metrics) -> Self {
-        Self { store, files, webhooks, bus: None, clock, metrics }
+        Self { store, files, webhooks, bus: None, clock, metrics, noted: Noted::default() }
     }
 
     /// Returns the same function with an event bus, if one is given.
@@ -74,6 +78,7 @@ impl Publish {
     /// A [`PublishError`](crate::error::PublishError) of the journal, the endpoints or the bus. Completed
     /// work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<PublishOutcome, Error> {
+        let run = ScheduledRun::begin(Job::Publish, &self.clock, event.context.deadline);
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let mut outcome = PublishOutcome::default();
         let journal = async {
@@ -107,11 +112,27 @@ impl Publish {
         // The metrics are emitted even if the run failed.
         self.emit(event.payload, &outcome);
         let failure = journal.err().or(webhooks.err()).or(bus.err());
+        if event.payload == Request::Tick {
+            self.note(run, &outcome, failure.as_ref()).await;
+        }
         match failure {
             None => Ok(outcome),
             Some(error) => {
                 tracing::error!(causes = ?causes(&error), "the run is not complete");
                 Err(error.into())
+            }
+        }
+    }
+
+    /// Puts the outcome, if it changed or was put long ago. A run that the stream invoked puts none: it did not serve
+    /// the journal.
+    async fn note(&self, run: ScheduledRun, outcome: &PublishOutcome, failure: Option<&PublishError>) {
+        let now = self.clock.now();
+        let ended = (outcome.clone(), failure.map(|error| causes(error).join(": ")));
+        if self.noted.is_due(now, &ended) {
+            let put = async |run: &LastRun| self.store.put_last_run(run).await;
+            if run.end(outcome, failure.map(|it| it as _), put).await {
+                self.noted.note(now, ended);
             }
         }
     }

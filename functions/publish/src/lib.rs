@@ -31,6 +31,7 @@ mod error;
 mod event_bridge;
 mod feed;
 mod function;
+mod noted;
 mod outcome;
 mod round;
 mod run;

@@ -3,7 +3,8 @@
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::recount::Request;
-use payments_store::Store;
+use payments_store::{Job, Store};
+use payments_work::ScheduledRun;
 
 use crate::config::Config;
 use crate::outcome::RecountOutcome;
@@ -31,6 +32,9 @@ impl Recount {
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RecountOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let dates = event.payload.dates(self.config.zone, self.clock.now())?;
-        Ok(self.run(&dates, deadline, event.payload.action).await?)
+        let run = ScheduledRun::begin(Job::Recount, &self.clock, event.context.deadline);
+        let (outcome, failure) = self.run(&dates, deadline, event.payload.action).await;
+        run.end(&outcome, failure.as_ref().map(|it| it as _), async |run| self.store.put_last_run(run).await).await;
+        failure.map_or(Ok(outcome), |error| Err(error.into()))
     }
 }

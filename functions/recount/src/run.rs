@@ -40,14 +40,14 @@ impl Recount {
         dates: &[BusinessDate],
         deadline: Deadline,
         action: Action,
-    ) -> Result<RecountOutcome, StoreError> {
+    ) -> (RecountOutcome, Option<StoreError>) {
         let mut run = Run::new(self, deadline, action);
         run.outcome.calendar_days_short = self.calendar_days_short();
         // Boxed because the future is as large as all the calls it may wait for.
         let result = Box::pin(run.all(dates)).await;
         // Also emitted when the run failed.
         self.metrics.emit(self.clock.instant(), &run.outcome);
-        result.map(|()| run.outcome)
+        (run.outcome, result.err())
     }
 
     /// The number of days by which the shortest calendar falls short of its target, if the bank has calendars.

@@ -2,8 +2,9 @@
 
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_model::redate::Request;
-use payments_store::Store;
+use payments_model::redate::{Action, Request};
+use payments_store::{Job, Store};
+use payments_work::ScheduledRun;
 
 use crate::config::Config;
 use crate::outcome::RedateOutcome;
@@ -31,7 +32,11 @@ impl Redate {
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RedateOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let plan = event.payload.plan(&self.config.business_days, self.clock.now())?;
+        let job = if plan.action == Action::Look { Job::Look } else { Job::Move };
+        let run = ScheduledRun::begin(job, &self.clock, event.context.deadline);
         // Boxed because the future is as large as all the calls it may wait for.
-        Ok(Box::pin(self.run(&plan, &deadline)).await?)
+        let (outcome, failure) = Box::pin(self.run(&plan, &deadline)).await;
+        run.end(&outcome, failure.as_ref().map(|it| it as _), async |run| self.store.put_last_run(run).await).await;
+        failure.map_or(Ok(outcome), |error| Err(error.into()))
     }
 }

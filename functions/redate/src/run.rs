@@ -17,7 +17,7 @@ const SHARDS_AT_ONCE: usize = 8;
 
 impl Redate {
     /// Looks at the payments of a plan's dates, and moves them.
-    pub(crate) async fn run(&self, plan: &Plan, deadline: &Deadline) -> Result<RedateOutcome, StoreError> {
+    pub(crate) async fn run(&self, plan: &Plan, deadline: &Deadline) -> (RedateOutcome, Option<StoreError>) {
         let (left, unreadable) = (Notices::default(), Notices::default());
         let run = Run { redate: self, plan, deadline, left, unreadable };
         let (mut total, mut broken) = (RedateOutcome { is_complete: true, ..RedateOutcome::default() }, None);
@@ -36,7 +36,7 @@ impl Redate {
         if !self.config.business_days.is_always_open() {
             self.metrics.emit(self.clock.instant(), &RedateMetrics::from_outcome(&total, plan.action));
         }
-        broken.map_or(Ok(total), Err)
+        (total, broken)
     }
 }
 

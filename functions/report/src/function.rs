@@ -7,7 +7,8 @@ use lambda_runtime::{Error, LambdaEvent};
 use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::causes;
-use payments_store::Store;
+use payments_store::{Job, LastRun, Store};
+use payments_work::ScheduledRun;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -60,15 +61,19 @@ impl Report {
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<ReportOutcome, Error> {
         let Request { action: Action::Report } = event.payload;
         let deadline = Deadline::before(event.context.deadline, &self.clock).earlier(FILE_CALL);
+        let scheduled = ScheduledRun::begin(Job::Report, &self.clock, event.context.deadline);
         let mut outcome = ReportOutcome::default();
         // Boxed because the future is as large as all the calls it may wait for.
         let run = Box::pin(self.run(&event.context.request_id, &deadline, &mut outcome)).await;
         outcome.report_file_altered = matches!(run, Err(ReportError::Altered { .. }));
         // Also emitted when the run failed.
         self.metrics.emit(self.clock.instant(), &outcome);
-        match run {
-            Ok(()) => Ok(outcome),
-            Err(error) => {
+        let failure = run.err();
+        let put = async |run: &LastRun| self.store.put_last_run(run).await;
+        scheduled.end(&outcome, failure.as_ref().map(|it| it as _), put).await;
+        match failure {
+            None => Ok(outcome),
+            Some(error) => {
                 tracing::error!(causes = ?causes(&error), "the report run failed");
                 Err(error.into())
             }

@@ -32,9 +32,15 @@ impl Deadline {
     /// 1970.
     pub fn before(lambda_deadline_millis: u64, clock: &Clock) -> Self {
         let now = clock.instant();
-        let end = i64::try_from(lambda_deadline_millis).ok().and_then(DateTime::from_timestamp_millis).unwrap_or(now);
+        let end = end_of(lambda_deadline_millis, now);
         let margin = TimeDelta::from_std(MARGIN).unwrap_or_default().min((end - now) / 2);
         Self { clock: clock.clone(), stop: end - margin }
+    }
+
+    /// Creates the deadline of the calls with which a run stores its outcome: each of them ends before Lambda's deadline.
+    pub fn for_last_calls(lambda_deadline_millis: u64, clock: &Clock) -> Self {
+        let timeout = TimeDelta::from_std(CALL_TIMEOUT).unwrap_or_default();
+        Self { clock: clock.clone(), stop: end_of(lambda_deadline_millis, clock.instant()) - timeout }
     }
 
     /// Creates the deadline of an HTTP request: work that starts within five seconds ends before API Gateway's timeout.
@@ -73,6 +79,11 @@ impl Deadline {
     }
 }
 
+/// Lambda's deadline; now, if it is not an instant.
+fn end_of(lambda_deadline_millis: u64, now: DateTime<Utc>) -> DateTime<Utc> {
+    i64::try_from(lambda_deadline_millis).ok().and_then(DateTime::from_timestamp_millis).unwrap_or(now)
+}
+
 fn wait_for_rate(writes: u32, elapsed: Duration, per_second: u32) -> Duration {
     let due = (u64::from(writes) * 1_000).checked_div(u64::from(per_second));
     due.map_or(Duration::ZERO, |due| Duration::from_millis(due).saturating_sub(elapsed))
@@ -99,6 +110,15 @@ mod tests {
         for (by, seconds) in [(30, 90), (60, 60), (100, 60)] {
             let earlier = deadline.earlier(TimeDelta::seconds(by));
             assert_eq!((earlier.stop - start).num_seconds(), seconds, "{by}");
+        }
+    }
+
+    #[test]
+    fn a_last_call_needs_its_whole_timeout() {
+        let start = DateTime::from_timestamp_millis(1_000_000).unwrap();
+        let clock = Clock::simulated(move || start, |_| {});
+        for (millis, is_too_late) in [(0, true), (5_000, true), (5_001, false)] {
+            assert_eq!(Deadline::for_last_calls(1_000_000 + millis, &clock).has_come(), is_too_late, "{millis}");
         }
     }
 

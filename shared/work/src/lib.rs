@@ -1,13 +1,16 @@
-//! The one driver of paced work: rounds of calls until nothing is left, the deadline comes, or calls keep failing.
+//! The one driver of paced work: rounds of calls until nothing is left, the deadline comes, or calls keep failing. A run
+//! ends by storing its outcome.
 
 mod drive;
 mod halt;
 mod retried;
 mod retries;
 mod round;
+mod scheduled_run;
 
 pub use drive::{Work, drive};
 pub use halt::Halt;
 pub use retried::retried;
 pub use retries::{Retries, Waits};
 pub use round::{Round, at_once};
+pub use scheduled_run::ScheduledRun;

@@ -1,11 +1,13 @@
-//! Golden items of the bank's own work: the report's last run, a recount's drift, findings, the audit trail.
+//! Golden items of the bank's own work: last runs, figures, the report's run, a recount's drift, findings, the audit trail.
 
 use payments_model::{
     ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Money, PaymentId, Settlement,
     Slot, State, Status, Told,
 };
 use payments_store::key::LANES;
-use payments_store::{ActionName, AuditIntent, AuditOutcome, ClosedFinding, Evidence, ReportFile, ReportRun, Store};
+use payments_store::{
+    ActionName, AuditIntent, AuditOutcome, ClosedFinding, Evidence, Job, LastRun, ReportFile, ReportRun, Store,
+};
 use payments_tests::prelude::*;
 
 const AT: &str = "2026-11-20T10:00:00Z";
@@ -18,6 +20,21 @@ fn date() -> Result<BusinessDate> {
 fn actions() -> Result<[ActionName; 2]> {
     let previewed_at = AT.parse()?;
     Ok(["cancel", "start"].map(|what| ActionName { previewed_at, id: ActionId::derive("request", previewed_at, what) }))
+}
+
+/// Puts a last run of each job, and the figures of a day.
+async fn put_runs(store: &Store) -> Result<()> {
+    let (began, ended) = (AT.parse()?, "2026-11-20T10:04:07Z".parse()?);
+    for job in Job::ALL {
+        let run = LastRun::new(*job, (began, ended), Some(&json!({"claimed": 3, "published": ["reports/a"]})));
+        store.put_last_run(&run.with_failure((*job == Job::Report).then_some("DynamoDB rejected Query"))).await?;
+    }
+    let mut counts = DayCounts::default();
+    Status::ALL.into_iter().zip(1..).for_each(|(status, number)| counts.shift(status, number));
+    for (at, counts) in [(began, DayCounts::default()), (ended, counts)] {
+        store.add_sample(date()?, at, &counts).await?;
+    }
+    Ok(store.add_failures(date()?, 42, &[("AC01".parse()?, 7), ("NARR".parse()?, 1)].into()).await?)
 }
 
 /// The payment of the findings.
@@ -58,6 +75,7 @@ async fn put_findings(store: &Store, findings: Vec<Finding>) -> Result<()> {
 pub(super) async fn written() -> Result<World> {
     let world = World::open().await?;
     let (store, at) = (world.store().await, AT.parse()?);
+    put_runs(&store).await?;
     let file = |ending: &str| ReportFile {
         attempt: format!("000042-20261120T100000.000000Z-a-request/report.{ending}"),
         published: format!("reports/2026-11-20T090000Z--2026-11-20T093000Z-run-000042.{ending}"),
@@ -104,6 +122,15 @@ pub(super) async fn written() -> Result<World> {
 
 pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let (from, to) = (from.store().await, to.store().await);
+    for run in from.last_runs().await? {
+        to.put_last_run(&run?).await?;
+    }
+    let figures = from.figures(date()?).await?.context("no figures")?;
+    for (at, counts) in &figures.samples {
+        to.add_sample(date()?, *at, counts).await?;
+    }
+    let failures = figures.failures.iter().map(|(code, count)| Ok((code.parse()?, *count)));
+    to.add_failures(date()?, 42, &failures.collect::<Result<_>>()?).await?;
     to.commit_report_run(&from.last_report_run().await?.context("no run")?, None).await?;
     let mut found = from.evidence(date()?, date()?).await?;
     let evidence = found.remove(&date()?).and_then(|found| found.evidence).context("no finding")?;

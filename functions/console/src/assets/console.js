@@ -167,17 +167,21 @@
     htmx.ajax("GET", "/console/views/" + wanted(), { source: main, target: "#main", swap: "innerHTML" });
   }
 
+  // A view's text; none if it is not given.
+  async function read(view) {
+    try {
+      const headers = token ? { Authorization: "Bearer " + token } : {};
+      const response = await fetch("/console/views/" + view, { headers, cache: "no-store", credentials: "omit" });
+      return response.ok ? await response.text() : null;
+    } catch {
+      return null;
+    }
+  }
+
   // Reads the troubles, and puts their numbers beside the views that mend them.
   async function attend() {
     const mine = era;
-    let text = null;
-    try {
-      const headers = token ? { Authorization: "Bearer " + token } : {};
-      const response = await fetch("/console/views/attention", { headers, cache: "no-store", credentials: "omit" });
-      text = response.ok ? await response.text() : null;
-    } catch {
-      // Shown below.
-    }
+    let text = await read("attention");
     if (era !== mine) return;
     attention.hidden = false;
     // What is unchanged stays, with the focus in it.
@@ -309,11 +313,14 @@
     if (!mayAsk()) return warn("Sign in to act.");
     const mine = token, turn = (turns += 1), isPreview = form.elements.step?.value !== "do";
     const buttons = form.querySelectorAll("button");
+    const fields = new URLSearchParams(new FormData(form)), selected = fields.getAll("payments");
+    // The ids of a selection are the lines of one field.
+    if (selected.length > 0) fields.set("payments", selected.join("\n"));
     for (const button of buttons) button.disabled = true;
     warn("");
     try {
       const response = await fetch("/console/actions/" + form.dataset.action, {
-        method: "POST", body: new URLSearchParams(new FormData(form)), cache: "no-store", credentials: "omit",
+        method: "POST", body: fields, cache: "no-store", credentials: "omit",
         headers: token ? { Authorization: "Bearer " + token } : {},
       });
       // Another preview was asked for, or another view: this one would take its place.
@@ -324,11 +331,22 @@
       $("answer").innerHTML = await response.text();
       if (!dialog.open) dialog.showModal();
       $("dialog-title")?.focus();
+      follow($("answer").querySelector("[data-follow]"));
     } catch {
       warn("There was no answer. Press the button again to see whether it was done: nothing is done twice.");
     } finally {
       for (const button of buttons) button.disabled = false;
     }
+  }
+
+  // Reads the outcome of a run that was started until it has one.
+  async function follow(place) {
+    if (!place?.isConnected) return;
+    const text = await read(place.dataset.follow);
+    if (!place.isConnected) return;
+    // What is unchanged stays, so that screen readers say nothing twice.
+    if (text && !(text.includes("data-pending") && place.querySelector("[data-pending]"))) place.innerHTML = text;
+    if (!text || text.includes("data-pending")) setTimeout(follow, 3_000, place);
   }
 
   dialog.addEventListener("close", () => {

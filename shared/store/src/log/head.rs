@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta};
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
@@ -153,6 +153,16 @@ impl LogHead {
     #[must_use]
     pub fn epoch_after(&self, epoch: Epoch) -> Epoch {
         self.ended.keys().copied().find(|ended| *ended > epoch).unwrap_or(self.epoch)
+    }
+
+    /// The day of the segment after a place, by its first instant, and the instant from which that segment is no longer kept. `None`
+    /// if the log keeps no such day.
+    #[must_use]
+    pub fn kept_at(&self, place: LogPosition) -> Option<(UtcSecond, UtcSecond)> {
+        let begun = self.days.iter().filter(|(_, first)| **first <= (place.epoch, place.number));
+        let day = *begun.map(|(day, _)| day).max()?;
+        let began = DateTime::from_timestamp(day * SECONDS_OF_A_DAY, 0).and_then(|at| UtcSecond::new(at).ok())?;
+        Some((began, began.saturating_add(LOG_KEPT_FOR)))
     }
 
     /// The number of segments after a place. Without the place in the log, its segments are not

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, SecretGeneration};
+use payments_model::{DayCounts, EventFilter};
 use payments_store::{
     BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
 };
@@ -133,6 +133,9 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
     // The second one raises the number of those that were created.
     create_endpoint(&store, now, if is_again { "books" } else { "erp" }, &chosen, LogPosition::BEGINNING).await?;
+    // The report and the sweep write the figures of a day.
+    store.add_failures("2026-12-01".parse()?, 1 + u64::from(is_again), &[("AC01".parse()?, 1)].into()).await?;
+    store.add_sample("2026-12-01".parse()?, now, &DayCounts::default()).await?;
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");

@@ -1,0 +1,200 @@
+//! The outcomes that scheduled runs leave: the last run of each job, and the figures of a day.
+
+use chrono::TimeDelta;
+use payments_machine::{Handlers as _, Template};
+use payments_model::{DayCounts, Status, UtcSecond};
+use payments_store::{Job, LastRun, Store};
+use payments_tests::prelude::*;
+
+use crate::redate;
+
+const TODAY: &str = "2026-11-20";
+
+/// The last run of a job.
+async fn last(store: &Store, job: Job) -> Result<LastRun> {
+    let runs: Vec<LastRun> = store.last_runs().await?.into_iter().collect::<Result<_, _>>()?;
+    runs.into_iter().find(|run| run.job == job).with_context(|| format!("no last run of {job}"))
+}
+
+fn run_of(job: Job, ended_at: &str, claimed: u64) -> Result<LastRun> {
+    let ended_at: UtcSecond = ended_at.parse()?;
+    Ok(LastRun::new(job, (ended_at, ended_at), Some(&json!({ "claimed": claimed }))))
+}
+
+#[tokio::test]
+async fn each_schedule_leaves_the_outcome_that_its_function_answers() -> Result<()> {
+    let world = World::open().await?;
+    world.set_clock("2026-11-20T09:00:00Z")?;
+    let store = world.store().await;
+    let mut jobs = BTreeSet::new();
+    for spec in Template::ours()?.schedules() {
+        let input: Value = serde_json::from_str(&spec.input)?;
+        let answer = world.run(spec.package.as_str(), input.clone()).await?;
+        let job = input["action"].as_str().and_then(Job::from_name).with_context(|| format!("no job: {input}"))?;
+        let run = last(&store, job).await?;
+        assert_eq!((run.outcome, run.failed), (Some(answer), None), "{input}");
+        assert_eq!(run.began_at, world.now());
+        jobs.insert(job);
+    }
+    // Only an operator moves payments.
+    assert!(jobs.insert(Job::Move));
+    assert_eq!(jobs.into_iter().collect::<Vec<_>>(), Job::ALL);
+    let bank = redate::bank(&world, &world.recorder, redate::england).await?;
+    redate::run(&bank, "move").await?;
+    assert_eq!(last(&store, Job::Move).await?.outcome.context("no outcome")?["isComplete"], true);
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_two_runs_at_once_the_later_end_stays() -> Result<()> {
+    let store = World::open().await?.store().await;
+    for (ended_at, claimed) in [
+        ("2026-11-20T09:00:05Z", 1),
+        // It began before the other, and ends with it or after it.
+        ("2026-11-20T09:00:05Z", 2),
+        ("2026-11-20T09:00:04Z", 3),
+    ] {
+        store.put_last_run(&run_of(Job::Sweep, ended_at, claimed)?).await?;
+    }
+    store.put_last_run(&run_of(Job::Archive, "2026-11-20T09:00:00Z", 4)?).await?;
+    assert_eq!(last(&store, Job::Sweep).await?, run_of(Job::Sweep, "2026-11-20T09:00:05Z", 2)?);
+    // A later run without the attributes of an earlier one.
+    let failed = run_of(Job::Sweep, "2026-11-20T09:00:06Z", 5)?.with_failure(Some("no table"));
+    for run in [failed, run_of(Job::Sweep, "2026-11-20T09:00:07Z", 6)?] {
+        store.put_last_run(&run).await?;
+        assert_eq!(last(&store, Job::Sweep).await?, run);
+    }
+    Ok(())
+}
+
+/// Functions whose calls about this partition fail.
+async fn failing_at(world: &World, partition: &'static str) -> Result<Functions> {
+    world.functions_meeting(Fate::LoseRequest, move |call| call.input().to_string().contains(partition)).await
+}
+
+#[tokio::test]
+async fn a_run_whose_outcome_cannot_be_put_succeeds() -> Result<()> {
+    let world = World::open().await?;
+    let store = world.store().await;
+    for partition in ["RUNS#", "COUNTS#"] {
+        let functions = failing_at(&world, partition).await?;
+        for spec in Template::ours()?.schedules().filter(|spec| spec.package != "recount" || partition == "RUNS#") {
+            let run = functions.scheduled(&spec.package, serde_json::from_str(&spec.input)?, context(NO_DEADLINE));
+            run.await.map_err(anyhow::Error::msg).with_context(|| format!("{} without {partition}", spec.name))?;
+        }
+        let runs = store.last_runs().await?.len();
+        assert_eq!(runs == 0, partition == "RUNS#", "{partition}: {runs} last runs");
+    }
+    assert_eq!(store.figures(TODAY.parse()?).await?, None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_failed_run_leaves_its_error() -> Result<()> {
+    let world = World::open().await?;
+    let store = world.store().await;
+    let refused = Fate::Refuse(400, "ValidationException");
+    let functions = world.functions_meeting(refused, |call| call.input()["IndexName"].is_string()).await?;
+    for (function, job) in [
+        ("daily-due-sweeper", Job::Sweep),
+        ("daily-due-sweeper", Job::Redrive),
+        ("archive", Job::Archive),
+        ("report", Job::Report),
+    ] {
+        let input = json!({ "action": job.as_str() });
+        ensure!(functions.scheduled(function, input, context(NO_DEADLINE)).await.is_err(), "{job} succeeds");
+        let run = last(&store, job).await?;
+        assert!(run.failed.as_ref().is_some_and(|failed| failed.starts_with("DynamoDB rejected Query: ")), "{run:?}");
+        assert!(run.outcome.is_some(), "{run:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn publish_puts_another_outcome_after_a_minute_and_the_same_after_fifteen() -> Result<()> {
+    let world = World::open().await?;
+    let store = world.store().await;
+    let publish = async || world.run("publish", json!({ "action": "publish" })).await;
+    let (mut puts, pass) = (Vec::new(), world.passing());
+    for minute in 0..31 {
+        pass(TimeDelta::minutes(1));
+        publish().await?;
+        if last(&store, Job::Publish).await?.ended_at == world.now() {
+            puts.push(minute);
+        }
+    }
+    assert_eq!(puts, [0, 15, 30]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_sweep_leaves_a_sample_of_todays_counts() -> Result<()> {
+    let world = World::open().await?;
+    let store = world.store().await;
+    let mut counting = Counting::start(&world).await?;
+    let today = TODAY.parse()?;
+    world.set_clock("2026-11-20T09:00:07Z")?;
+    world.create("tenant", "a", &order(TODAY)).await?;
+    world.create("tenant", "b", &order("2026-11-21")).await?;
+    let mut want = BTreeMap::new();
+    for (at, scheduled, pending) in
+        [("2026-11-20T09:00:07Z", 1, 0), ("2026-11-20T09:05:00Z", 0, 1), ("2026-11-20T09:10:01Z", 0, 1)]
+    {
+        world.set_clock(at)?;
+        counting.count(world.functions()).await?;
+        world.sweep().await?;
+        let mut counts = DayCounts::default();
+        counts.shift(Status::Scheduled, scheduled);
+        counts.shift(Status::Pending, pending);
+        want.insert(at.parse()?, counts);
+        assert_eq!(store.figures(today).await?.context("no figures")?.samples, want);
+    }
+    // A second sweep of the same five minutes replaces the sample of the first.
+    world.set_clock("2026-11-20T09:14:00Z")?;
+    world.sweep().await?;
+    let samples = store.figures(today).await?.context("no figures")?.samples;
+    assert_eq!(samples.into_keys().map(|at| at.to_string()).collect::<Vec<_>>()[2..], ["2026-11-20T09:14:00Z"]);
+    assert_eq!(store.figures("2026-11-21".parse()?).await?, None, "a date that is not today");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_of_the_report_adds_its_failures_once() -> Result<()> {
+    let store = World::open().await?.store().await;
+    let today = TODAY.parse()?;
+    let failures = [("AM04".parse()?, 2), ("AC01".parse()?, 1)].into();
+    for run in [1, 1, 3, 2, 3] {
+        store.add_failures(today, run, &failures).await?;
+    }
+    store.add_sample(today, "2026-11-20T09:00:00Z".parse()?, &DayCounts::default()).await?;
+    let figures = store.figures(today).await?.context("no figures")?;
+    assert_eq!(figures.failures, [("AM04", 4), ("AC01", 2)].map(|(code, count)| (code.to_owned(), count)).into());
+    assert_eq!((figures.reported_run, figures.samples.len()), (Some(3), 1));
+    Ok(())
+}
+
+/// An outcome costs as much for a thousand payments as for one: no payment's life has a unit more.
+#[tokio::test]
+async fn a_run_costs_one_unit_and_a_sweep_also_a_sample() -> Result<()> {
+    let world = World::open().await?;
+    for number in 0..30 {
+        world.create("tenant", &number.to_string(), &order(TODAY)).await?;
+    }
+    for (function, action, want) in [
+        ("daily-due-sweeper", "sweep", 2),
+        ("daily-due-sweeper", "sweep", 2),
+        ("daily-due-sweeper", "redrive", 1),
+        ("report", "report", 1),
+        ("archive", "archive", 1),
+        ("recount", "recount", 1),
+        ("redate", "look", 1),
+        ("publish", "publish", 1),
+        ("publish", "publish", 0),
+    ] {
+        world.forget();
+        world.run(function, json!({ "action": action })).await?;
+        let runs = world.take_units().into_iter().filter(|((_, place), _)| place == "history#RUNS");
+        assert_eq!(runs.map(|(_, units)| units).sum::<u64>(), want, "{action}");
+    }
+    Ok(())
+}
