@@ -159,7 +159,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
         assert!(shown.contains("1 cancelled") && shown.contains(&format!("#payment?id={scheduled}")), "{shown}");
     }
     assert_eq!(status_of(&world, scheduled).await?, "CANCELLED");
-    assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("o:local-development"));
+    assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("operator local-development"));
 
     // The same confirmation again, as a browser or an operator sends it.
     world.forget();
@@ -244,7 +244,8 @@ async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> 
         for id in &ids {
             assert_eq!(status_of(&world, id).await?, "CANCELLED", "{case}");
             let view = page(&world, &format!("payment?id={id}")).await?;
-            assert_eq!(view.matches("<td><span class=\"pill dot cancelled\">").count(), 1, "once: {case}");
+            // In the head of the view, and once in the timeline.
+            assert_eq!(view.matches("<span class=\"pill dot cancelled\">").count(), 2, "once: {case}");
             assert!(repeat.text.contains(&format!("#payment?id={id}")), "{case}: {repeat}");
         }
         assert!(repeat.text.contains("2 cancelled"), "{case}: {repeat}");
