@@ -249,12 +249,28 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_payment_reads_its_own_items_the_endpoints_and_their_places() -> Result<()> {
+    let alone = Alone::start().await?;
+    let id = alone.given.scheduled("rent-1", "2026-12-01").await?.payment_id;
+    // The first details, the head, the findings, the endpoints and their states.
+    let own = ["GetItem", "GetItem", "Query", "Query", "Query"];
+    for (wanted, before) in
+        [(format!("payment?id={id}"), &[][..]), (format!("find?text={id}"), &["GetItem", "Query", "Query"][..])]
+    {
+        drop(alone.recorder.take_operations());
+        alone.page(&wanted).await?;
+        assert_eq!(alone.recorder.take_operations(), [before, &own[..]].concat(), "{wanted}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_transaction_that_looks_like_a_payment_is_found() -> Result<()> {
     let alone = Alone::start().await?;
     let transaction = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
     let processed = Settlement::Processed(transaction.parse()?);
     let id = alone.given.settled_as("rent-1", processed, |_| {}).await?.payment_id;
-    assert!(alone.page(&format!("find?text={transaction}")).await?.contains(&format!("Payment {id}")));
+    assert!(alone.page(&format!("find?text={transaction}")).await?.contains(&format!("data-copy=\"{id}\"")));
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use payments_tests::tables::audited;
 use payments_tests::{Ask, CrashPoint, CrashPoints, Reply, TROUBLES, Way, World};
 use serde_json::{Value, json};
 
-use super::{assert_plain, assert_statuses, claim, damage, form, links, page, pages, rent};
+use super::{assert_plain, assert_statuses, claim, damage, form, links, page, pages, payment, rent};
 
 /// A call fails, and so do all later ones.
 pub(super) const LASTING: [Way; 3] = [
@@ -154,12 +154,12 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     let entry = only_entry(&world).await?;
     assert_eq!(audited(&entry), wanted);
     assert_eq!((entry.intent.by.as_str(), entry.intent.action.as_str()), ("o:local-development", "cancel"));
-    assert_eq!(entry.intent.arguments, format!("payments: {scheduled}"));
+    assert_eq!(entry.intent.arguments, format!("payments: {scheduled}@1"));
     for shown in [&done.text, &page(&world, "audit").await?] {
         assert!(shown.contains("1 cancelled") && shown.contains(&format!("#payment?id={scheduled}")), "{shown}");
     }
     assert_eq!(status_of(&world, scheduled).await?, "CANCELLED");
-    assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("o:local-development"));
+    assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("operator local-development"));
 
     // The same confirmation again, as a browser or an operator sends it.
     world.forget();
@@ -173,22 +173,26 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
 async fn what_changed_since_the_preview_is_said() -> Result<()> {
     let world = World::open().await?;
     let mut ids = Vec::new();
-    for key in ["a", "b", "c", "d"] {
+    for key in ["a", "b", "c", "d", "e"] {
         ids.push(rent(&world, key).await?);
     }
-    let [scheduled, cancelled, pending, damaged] = ids.as_slice() else { bail!("{ids:?}") };
+    let [scheduled, cancelled, pending, damaged, amended] = ids.as_slice() else { bail!("{ids:?}") };
     let offered = offered_cancel(&world, &ids).await?;
     world.set_clock("2026-11-20T09:01:00Z")?;
     world.cancel("tenant", cancelled).await?;
     claim(&world, pending, None).await?;
     damage(&world, damaged).await?;
+    let other = payment("2026-12-02");
+    world.send(Ask::amend("tenant", amended, ("later", 1), &other)).await?.with_status(200)?;
     world.set_clock("2026-11-20T09:02:00Z")?;
     confirm(&world, "first", &offered).await?;
     let wanted = format!(
         "{scheduled}: CANCELLED\n{cancelled}: CANCELLED already\n{pending}: not cancelled, it is PENDING\n\
-         {damaged}: not cancelled, it cannot be read; the function's log says why"
+         {damaged}: not cancelled, it cannot be read; the function's log says why\n\
+         {amended}: not cancelled, it was amended since the preview"
     );
     assert_eq!(audited(&only_entry(&world).await?), wanted);
+    assert_eq!(status_of(&world, amended).await?, "SCHEDULED");
     // A payment that cannot be read hides no other payment, in a preview either.
     let shown = preview(&world, "cancel", &payments(&ids)).await?;
     assert!(shown.contains("it cannot be read"), "{shown}");
@@ -240,7 +244,8 @@ async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> 
         for id in &ids {
             assert_eq!(status_of(&world, id).await?, "CANCELLED", "{case}");
             let view = page(&world, &format!("payment?id={id}")).await?;
-            assert_eq!(view.matches("<td><span class=\"pill dot cancelled\">").count(), 1, "once: {case}");
+            // In the head of the view, and once in the timeline.
+            assert_eq!(view.matches("<span class=\"pill dot cancelled\">").count(), 2, "once: {case}");
             assert!(repeat.text.contains(&format!("#payment?id={id}")), "{case}: {repeat}");
         }
         assert!(repeat.text.contains("2 cancelled"), "{case}: {repeat}");
@@ -314,6 +319,8 @@ async fn every_field_is_bounded_and_checked() -> Result<()> {
         (form("step=preview"), 400),
         (form("step=preview&payments=+%0A+"), 400),
         (form("step=preview&payments=1"), 400),
+        (form("step=preview&payments=ID@x"), 400),
+        (form("step=do&payments=ID&at=2026-11-20T09:00:00Z&id=00000000-0000-5000-8000-000000000001"), 400),
         (form(&format!("step=preview&{all}")), 400),
         (form(&format!("step=preview&payments={spaces}")), 400),
         (form("step=preview&payments=ID&payments=ID"), 400),
@@ -383,7 +390,7 @@ async fn the_trail_shows_each_action_once_the_newest_first() -> Result<()> {
     for minute in 0..59 {
         world.set_clock(&format!("2026-11-20T10:{minute:02}:00Z"))?;
         let (at, name) = (world.now().to_string(), format!("00000000-0000-5000-8000-{minute:012}"));
-        let ask = action("cancel", &format!("payments={id}&at={at}&id={name}&step=do"));
+        let ask = action("cancel", &format!("payments={id}@1&at={at}&id={name}&step=do"));
         // Every seventh has no outcome, so pages end between an outcome and its intent.
         let (functions, _) = troubled(&world, NO_OUTCOME).await?;
         let on = if minute % 7 == 3 { &functions } else { world.functions() };

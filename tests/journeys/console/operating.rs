@@ -90,7 +90,8 @@ async fn each_start_invokes_its_function_as_a_schedule_does() -> Result<()> {
         let input: Value = serde_json::from_str(input)?;
         assert_eq!(started(&world), [(function, input.clone())], "{name}");
         let entry = only_entry(&world).await?;
-        let arguments = form.replace('=', ": ").replace('&', "\n");
+        let shown = if name == "redate" { "\ndates: 4\npayments: 0" } else { "" };
+        let arguments = format!("{}{shown}", form.replace('=', ": ").replace('&', "\n"));
         assert_eq!((entry.intent.action.as_str(), &entry.intent.arguments), (name, &arguments));
         let follow = format!("data-follow=\"run?job={}&amp;since=2026-11-20T09%3A00%3A00Z\"", job(name));
         assert!(audited(&entry).ends_with("it begins within five minutes, or is dropped"), "{entry:?}");
@@ -208,6 +209,35 @@ async fn what_cannot_be_started_says_why() -> Result<()> {
         assert!(reply.field("detail").contains(why), "{name}, {form}: {reply}");
     }
     assert_eq!((world.audit_trail().await?, started(&world)), (vec![], vec![]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_redate_of_other_numbers_than_were_shown_is_refused() -> Result<()> {
+    const OTHER: &str = "the preview showed other numbers";
+    let (name, form) = ("redate", "calendar=GB&from=2026-12-25&to=2026-12-28");
+    let world = bank().await?;
+    let before = offered(&world, name, form).await?;
+    let rent = json!({ "payeeAccountId": "shop", "amountMinor": 7, "currency": "GBP", "scheduledFor": "2026-12-25" });
+    world.create("tenant", "late", &rent).await?;
+    world.count_all().await?;
+    let refused = confirm(&world, "before", &before).await?;
+    assert!(refused.text.contains("about 1 in all") && refused.text.contains(OTHER), "{refused}");
+    // Fewer payments than were shown are moved, and other dates are not.
+    for (at, field, shown, is_refused) in [
+        ("2026-11-20T09:01:00Z", "dates", "3", true),
+        ("2026-11-20T09:02:00Z", "payments", "0", true),
+        ("2026-11-20T09:03:00Z", "payments", "2", false),
+    ] {
+        world.set_clock(at)?;
+        let offered = offered(&world, name, form).await?.with(field, shown);
+        let done = confirm(&world, at, &offered).await?;
+        assert_eq!(done.text.contains(OTHER), is_refused, "{field} {shown}: {done}");
+        assert_eq!(started(&world).len(), usize::from(!is_refused), "{field} {shown}");
+    }
+    for wrong in ["dates=4", "dates=4&payments=x"] {
+        world.answered(preview_of(name, &format!("{form}&{wrong}")), 400).await?;
+    }
     Ok(())
 }
 

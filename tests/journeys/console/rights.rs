@@ -25,7 +25,9 @@ async fn only_who_may_operate_acts() -> Result<()> {
         (token(&json!({ "scope": "payments/operate" })), 403),
         (token(&json!({ "scope": "payments/inspect payments/operate", "custom:accounts": "tenant" })), 403),
     ] {
-        for ask in [preview.clone(), offered.ask(), action("unknown", "")] {
+        let mending = ["send-again", "close-finding", "enable-endpoint", "replay-endpoint"];
+        let mending = mending.map(|name| preview_of(name, &format!("payment={id}&endpoint=shop")));
+        for ask in [preview.clone(), offered.ask(), action("unknown", "")].into_iter().chain(mending) {
             world.forget();
             world.send_authorized(&authorizer, ask).await?.with_status(status)?;
             assert_eq!(world.recorder.take_operations(), Vec::<String>::new());

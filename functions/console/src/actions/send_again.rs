@@ -32,11 +32,11 @@ pub(super) struct SendAgain {
 
 /// The reason why a payment is not sent again now.
 enum Refusal {
-    /// It is not pending.
+    /// The payment is not pending.
     Not(State),
     /// The redrive sends it from this time on.
     Redrive(UtcSecond),
-    /// It was sent less than an hour ago. From this time on, an operator can send it.
+    /// The last request is less than an hour old. From this time on, an operator can send it.
     Early(UtcSecond),
 }
 
