@@ -357,7 +357,7 @@ async fn the_trail_is_searched_by_person_action_and_payment_within_a_bound() -> 
     for minute in 0..59 {
         world.set_clock(&format!("2026-11-20T10:{minute:02}:00Z"))?;
         let (at, name) = (world.now().to_string(), format!("00000000-0000-5000-8000-{minute:012}"));
-        let form = format!("payments={}&at={at}&id={name}&step=do", ids[1]);
+        let form = format!("payments={}@1&at={at}&id={name}&step=do", ids[1]);
         world.send_named(world.functions(), &name, action("cancel", &form)).await?.with_status(200)?;
     }
     for (filter, found, reads) in [

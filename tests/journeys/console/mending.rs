@@ -108,7 +108,7 @@ async fn a_stuck_payment_is_sent_again_once_an_hour() -> Result<()> {
     assert!(operations.iter().all(|operation| operation == "GetItem"), "a preview writes nothing: {operations:?}");
     let done = confirm(&world, "first", &first).await?;
     let line = format!("{id}: request 2 is sent");
-    assert!(done.text.contains(&line), "{done}");
+    assert!(done.text.contains("request 2 is sent") && done.text.contains(&format!("#payment?id={id}")), "{done}");
     let entry = only_entry(&world).await?;
     assert_eq!(
         (audited(&entry), entry.intent.arguments.as_str()),
@@ -145,7 +145,7 @@ async fn what_the_redrive_sends_or_a_pause_holds_is_not_sent_again() -> Result<(
         assert!(shown.contains("Resume with Paused=none") && !shown.contains("name=\"attempt\""), "{shown}");
         // The pause began after the preview.
         let done = confirm(&paused, "first", &offer).await?;
-        assert!(done.text.contains("refused: The parameter Paused is set"), "{done}");
+        assert!(done.text.contains("Refused</h3><p>The parameter Paused is set"), "{done}");
         assert_eq!(sent(&paused, &id).await?, (Some(1), None));
     }
     // The payment was settled after the preview.
@@ -192,8 +192,9 @@ async fn a_finding_is_closed_once_with_a_reason() -> Result<()> {
     let reason = "é".repeat(200);
     let closing = offer.with("reason", &format!(" {reason} "));
     let done = confirm(&world, "first", &closing).await?;
-    let line = format!("{id}: the finding {} is closed", finding.told.hash());
-    assert!(done.text.contains(&line), "{done}");
+    let words = format!("the finding {} is closed", finding.told.hash());
+    let line = format!("{id}: {words}");
+    assert!(done.text.contains(&words) && done.text.contains(&format!("#payment?id={id}")), "{done}");
     let closed = finding_of(&world, id).await?.closed.context("it is closed")?;
     assert_eq!((closed.by.as_str(), &closed.reason), ("o:local-development", &reason));
     assert!(world.store().await.open_findings(10).await?.findings.is_empty());
@@ -255,7 +256,7 @@ async fn a_disabled_endpoint_is_enabled_at_its_place() -> Result<()> {
     let offer = offered(&world, "enable-endpoint", "endpoint=shop").await?;
     world.set_clock("2026-11-20T09:01:00Z")?;
     let done = confirm(&world, "first", &offer).await?;
-    assert!(done.text.contains("shop: enabled, it gets every event since its place"), "{done}");
+    assert!(done.text.contains("enabled, it gets every event since its place"), "{done}");
     let (after, now) = endpoint(&world).await?;
     assert!(before.disabled(&state).is_some() && after.disabled(&now).is_none());
     assert_eq!((now.position, after.chosen), (state.position, before.chosen));
@@ -267,8 +268,8 @@ async fn a_disabled_endpoint_is_enabled_at_its_place() -> Result<()> {
     let refused = confirm(&moved, "first", &offer).await?;
     let (still, state) = endpoint(&moved).await?;
     assert!(
-        refused.text.contains("refused: The endpoint&#39;s place changed")
-            || refused.text.contains("refused: The endpoint's place changed"),
+        refused.text.contains("Refused</h3><p>The endpoint&#39;s place changed")
+            || refused.text.contains("Refused</h3><p>The endpoint's place changed"),
         "{refused}"
     );
     assert!(still.disabled(&state).is_some());
