@@ -9,6 +9,8 @@ mod operating;
 mod rights;
 mod searching;
 mod story;
+mod trail;
+mod waiting;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
