@@ -284,7 +284,7 @@ async fn a_confirmation_is_of_what_its_operator_saw_a_moment_ago() -> Result<()>
     let first = offered_cancel(&world, &ids[..1]).await?;
     confirm(&world, "first", &first).await?;
     // Another payment under the same id, and another operator.
-    let other = try_to_confirm(&world, "second", &first.clone().with("payments", &ids[1])).await?;
+    let other = try_to_confirm(&world, "second", &first.clone().with("payments", &format!("{}@1", ids[1]))).await?;
     for other in [other, world.send_as("operations", first.ask()).await?] {
         other.refused(422, "idempotency-key-reused")?;
     }
@@ -357,7 +357,7 @@ async fn the_trail_is_searched_by_person_action_and_payment_within_a_bound() -> 
     for minute in 0..59 {
         world.set_clock(&format!("2026-11-20T10:{minute:02}:00Z"))?;
         let (at, name) = (world.now().to_string(), format!("00000000-0000-5000-8000-{minute:012}"));
-        let form = format!("payments={}&at={at}&id={name}&step=do", ids[1]);
+        let form = format!("payments={}@1&at={at}&id={name}&step=do", ids[1]);
         world.send_named(world.functions(), &name, action("cancel", &form)).await?.with_status(200)?;
     }
     for (filter, found, reads) in [
