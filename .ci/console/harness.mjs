@@ -15,7 +15,7 @@ export const VIEWS = [
   "day", `day?date=${day.later(5)}`, "ahead", `ahead?from=${day.later(31)}`, `list?date=${day.today}&status=PROCESSED`,
   `list?date=${day.later(400)}&status=SCHEDULED`, "find", "find?text=nothing", `find?text=${day.settled.transactionId}`,
   `find?account=acc-1&key=amended`, `payment?id=${day.settled.paymentId}`, `payment?id=${day.amended}`, `payment?id=${day.cancelled}`,
-  `payment?id=${day.hostile.id}`, `payment?id=${day.hostile.long}`, "waiting", "endpoints", "bank", "audit",
+  `payment?id=${day.hostile.id}`, `payment?id=${day.hostile.long}`, "waiting", "endpoints", "endpoints?id=broken", "bank", "audit", "audit?action=cancel&person=nobody",
   "alarms", "alarms?at=entries", "operations?at=a-holiday-is-announced", "restore",
   "queues", "sample?queue=dispatch-failures", "reports", `reports?from=${day.today}`, `report?name=${day.report}`,
 ];

@@ -115,6 +115,7 @@ async fn a_stuck_payment_is_sent_again_once_an_hour() -> Result<()> {
     let operations = world.recorder.take_operations();
     assert!(operations.iter().all(|operation| operation == "GetItem"), "a preview writes nothing: {operations:?}");
     let done = confirm(&world, "first", &first).await?;
+    assert!(done.text.contains("request 2 is sent") && done.text.contains(&format!("#payment?id={id}")), "{done}");
     let line = format!("{id}: request 2 is sent");
     let entry = only_entry(&world).await?;
     assert_eq!(
@@ -194,6 +195,7 @@ async fn a_finding_is_closed_once_with_a_reason() -> Result<()> {
     let closing = offer.with("reason", &format!(" {reason} "));
     let done = confirm(&world, "first", &closing).await?;
     let line = format!("{id}: the finding {} is closed", finding.told.hash());
+    assert!(done.text.contains("is closed") && done.text.contains(&format!("#payment?id={id}")), "{done}");
     assert_eq!(audited(&only_entry(&world).await?), line);
     let closed = finding_of(&world, id).await?.closed.context("it is closed")?;
     assert_eq!((closed.by.as_str(), &closed.reason), ("o:local-development", &reason));
