@@ -284,7 +284,7 @@ async fn a_confirmation_is_of_what_its_operator_saw_a_moment_ago() -> Result<()>
     let first = offered_cancel(&world, &ids[..1]).await?;
     confirm(&world, "first", &first).await?;
     // Another payment under the same id, and another operator.
-    let other = try_to_confirm(&world, "second", &first.clone().with("payments", &ids[1])).await?;
+    let other = try_to_confirm(&world, "second", &first.clone().with("payments", &format!("{}@1", ids[1]))).await?;
     for other in [other, world.send_as("operations", first.ask()).await?] {
         other.refused(422, "idempotency-key-reused")?;
     }
