@@ -150,8 +150,9 @@ impl Day<'_> {
     fn nothing(&self) -> Markup {
         let days = &self.console.config.business_days;
         html! {
-            b { "Nothing is due on " (self.times.date(self.date)) @if let Some(mark) = self.mark(self.date) { ": " (mark.replace(": ", ", ")) } "." }
-            @if self.mark(self.date).is_some() {
+            @let closed = self.mark(self.date).filter(|mark| mark.contains("closed"));
+            b { "Nothing is due on " (self.times.date(self.date)) @if let Some(closed) = &closed { ": " (closed.replace(": ", ", ")) } "." }
+            @if closed.is_some() {
                 @if let Some(open) = next_open(days, self.date, self.times) {
                     " Next open date " a href=(day_link(open)) { (self.times.date(open)) } "."
                 }
