@@ -133,7 +133,7 @@ async fn main() -> Result<()> {
 
 async fn play(settings: &demo::Settings, reports: Option<PathBuf>, json: bool) -> Result<()> {
     let reports = reports.map_or_else(new_folder, Ok)?;
-    let progress = if json { Progress::hidden() } else { Progress::on_stderr(settings.payments, &demo::BARS) }?;
+    let progress = if json { Progress::hidden() } else { Progress::whole_on_stderr(demo::steps(settings.payments)) }?;
     let summary = demo::run(settings, &reports, &progress).await?;
     if json {
         println!("{}", summary.json());

@@ -212,8 +212,8 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         ("find?text=0b5e7a2c", "Query", 2 + 2 + 4),
         // By the digits at the beginning of the date, and then those with a time.
         ("find?text=0b5e7a2c&date=2026-12-24", "Query", 8 + 2 * 2 * SHARDS),
-        // The last runs, the endpoints, their places, and the findings of the recount.
-        ("attention", "Query", LANES + 4),
+        // The last runs, the findings, the endpoints, their places, and the dates that a recount found.
+        ("attention", "Query", LANES + 5),
         ("queues", "GetItem", 0),
         ("reports?from=2026-11-20", "GetItem", 0),
         ("reports", "GetItem", 1),
