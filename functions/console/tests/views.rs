@@ -4,9 +4,6 @@
 #[path = "../../../bank/src/operations.rs"]
 pub mod operations;
 
-#[path = "views/day.rs"]
-mod day;
-
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
