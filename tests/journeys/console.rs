@@ -1,11 +1,13 @@
 //! The console: its rights, its reads, its actions, and texts of clients, which it shows as text.
 
 mod acting;
+mod day;
 mod deeds;
 mod guides;
 mod looking;
 mod mending;
 mod operating;
+mod reports;
 mod rights;
 mod searching;
 mod story;

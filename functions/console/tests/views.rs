@@ -4,11 +4,6 @@
 #[path = "../../../bank/src/operations.rs"]
 pub mod operations;
 
-#[path = "views/day.rs"]
-mod day;
-#[path = "views/reports.rs"]
-mod reports;
-
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
