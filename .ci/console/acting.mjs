@@ -22,7 +22,7 @@ for (const where of [PHONE, DESK]) {
     await console.accessible();
     await console.page.keyboard.press("Escape");
     await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
-    await console.page.waitForFunction(() => document.querySelector("#main").textContent.includes("CANCELLED"));
+    await console.page.waitForFunction(() => document.querySelector("#main").textContent.includes("Cancelled"));
     await console.view("audit");
     must((await console.text("#main")).includes(id), "the trail does not have it");
   }, { viewport: where });

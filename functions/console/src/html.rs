@@ -2,7 +2,7 @@
 
 use form_urlencoded::Serializer;
 use maud::{Markup, PreEscaped, html};
-use payments_model::{AccountId, BusinessDate, Currency, HeadKey, Money, PaymentId, Status, UtcSecond};
+use payments_model::{AccountId, Currency, HeadKey, Money, PaymentId, Status};
 
 use crate::times::Times;
 
@@ -51,12 +51,6 @@ pub(crate) fn payment_address(head: &HeadKey) -> String {
     link("payment", &[("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)])
 }
 
-/// An instant, as UTC.
-pub(crate) fn instant(at: UtcSecond) -> Markup {
-    let text = at.to_string();
-    html! { time datetime=(text) { (text) } }
-}
-
 /// A status: its word, with its shape.
 pub(crate) fn status(status: Status) -> Markup {
     html! { span class={ "pill dot " (class(status)) } { (word(status)) } }
@@ -90,11 +84,6 @@ pub(crate) fn major(minor: i128, decimals: usize) -> String {
     let sign = if minor < 0 { "\u{2212}" } else { "" };
     let point = if decimals > 0 { "." } else { "" };
     format!("{sign}{}{point}{fraction}", thousands(whole))
-}
-
-/// A date as people write it, with its weekday.
-pub(crate) fn day(date: BusinessDate) -> String {
-    date.as_chrono().format("%a %-d %b %Y").to_string()
 }
 
 /// A whole number with commas between thousands.
