@@ -12,7 +12,7 @@ use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{HOLIDAY, PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
-use crate::html::grouped;
+use crate::html::{day, grouped};
 use crate::operations::Startable;
 use crate::panel::{cards, panel};
 use crate::runs::{Runs, end, last};
@@ -99,7 +99,7 @@ impl Run {
             Self::Recount { .. } => "Start a recount".to_owned(),
             Self::Look => "Count the payments that wait for a redate".to_owned(),
             Self::Redate { calendar, from, to, .. } => {
-                format!("Move the payments of dates that {calendar} closed, from {from} to {to}")
+                format!("Move the payments of dates that {calendar} closed, from {} to {}", day(*from), day(*to))
             }
         }
     }
@@ -277,7 +277,7 @@ impl Console {
         }
         let (function, _) = run.function();
         self.operations.start(function, &run.input()).await?;
-        Ok(format!("{}: accepted, it begins within five minutes, or is dropped", run.title()))
+        Ok(format!("{}: it begins within five minutes, or is dropped", run.title()))
     }
 
     /// The dates that a recount compares, or the reason why it cannot start.

@@ -9,6 +9,7 @@ use crate::config::Paused;
 use crate::function::Console;
 use crate::html::{amount, grouped, link, payment_address, word};
 use crate::operations::BankQueue;
+use crate::runs::name;
 use crate::times::Times;
 
 /// The dates before today whose payments should all be claimed. Recounts and alarms find older ones.
@@ -166,7 +167,7 @@ impl Console {
         for run in runs {
             let run = run.map_err(|error| unknown(&error))?;
             if run.failed.is_some() {
-                let (title, target) = (format!("{} failed", words(run.job)), link("bank", &[]));
+                let (title, target) = (format!("{} failed", name(run.job)), link("bank", &[]));
                 let more = html! { "It ended " (times.brief(run.ended_at)) ". Its error is in Bank" };
                 troubles.push(Trouble { view: "bank", target, urgency: Urgency::Today, title, more });
             }
@@ -225,7 +226,7 @@ impl Console {
 /// The trouble that a job found.
 fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {
     let number =
-        |name: &str| run.outcome.as_ref().and_then(|outcome| outcome[name].as_u64()).filter(|number| *number > 0);
+        |field: &str| run.outcome.as_ref().and_then(|outcome| outcome[field].as_u64()).filter(|number| *number > 0);
     match run.job {
         Job::Redrive => number("stuck").map(|stuck| Trouble {
             view: "waiting",
@@ -242,20 +243,6 @@ fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {
             more: html! { "Scheduled on closed dates. Counted " (times.brief(run.ended_at)) },
         }),
         _ => None,
-    }
-}
-
-/// A job, in words.
-pub(crate) fn words(job: Job) -> &'static str {
-    match job {
-        Job::Sweep => "Sweep",
-        Job::Redrive => "Redrive",
-        Job::Report => "Report",
-        Job::Archive => "Archive",
-        Job::Recount => "Recount",
-        Job::Look => "Count for a redate",
-        Job::Move => "Redate",
-        Job::Publish => "Delivery of events",
     }
 }
 
