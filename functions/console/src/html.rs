@@ -2,7 +2,7 @@
 
 use form_urlencoded::Serializer;
 use maud::{Markup, PreEscaped, html};
-use payments_model::{AccountId, Currency, HeadKey, Money, PaymentId, Status};
+use payments_model::{AccountId, BusinessDate, Currency, HeadKey, Money, PaymentId, Status};
 
 use crate::times::Times;
 
@@ -84,6 +84,11 @@ pub(crate) fn major(minor: i128, decimals: usize) -> String {
     let sign = if minor < 0 { "\u{2212}" } else { "" };
     let point = if decimals > 0 { "." } else { "" };
     format!("{sign}{}{point}{fraction}", thousands(whole))
+}
+
+/// A date as people write it, with its weekday.
+pub(crate) fn day(date: BusinessDate) -> String {
+    date.as_chrono().format("%a %-d %b %Y").to_string()
 }
 
 /// A whole number with commas between thousands.
