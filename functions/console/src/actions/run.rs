@@ -362,7 +362,7 @@ fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
 
 /// The result of the last count.
 fn counted_so_far(runs: &Runs, times: Times) -> Markup {
-    match runs.of(Job::Look) {
+    match runs.job(Job::Look) {
         Some(run) => html! { "At the last count, " (times.aged(run.ended_at)) ": " (end(run)) },
         None => html! { "Nobody has counted how many of them move: start a count first" },
     }

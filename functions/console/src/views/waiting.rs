@@ -1,4 +1,4 @@
-//! Payments that wait: first those that nothing sends again, then those that wait for a result, and those that are due and not claimed.
+//! Payments that wait: those that nothing sends again, for a result, and for their claim.
 
 mod late;
 mod sent;
