@@ -11,6 +11,7 @@ mod endpoint;
 mod finding;
 mod letters;
 mod preview;
+mod redating;
 mod run;
 mod send_again;
 
