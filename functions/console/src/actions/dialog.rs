@@ -110,7 +110,7 @@ fn follow(job: &str, since: UtcSecond) -> Markup {
     let since = since.to_string();
     let view = link("run", &[("job", job), ("since", &since)]);
     html! {
-        div class="panel" { p class="pad" role="status" data-follow=(view.trim_start_matches('#')) { b { "It has not ended yet." } } }
+        div class="panel" { p class="empty" role="status" data-follow=(view.trim_start_matches('#')) { b { "It has not ended yet." } } }
     }
 }
 
