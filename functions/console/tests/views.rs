@@ -4,8 +4,6 @@
 #[path = "../../../bank/src/operations.rs"]
 pub mod operations;
 
-#[path = "views/day.rs"]
-mod day;
 #[path = "views/reports.rs"]
 mod reports;
 
