@@ -182,7 +182,7 @@ export class Console {
 
 /** Presses Tab until the element has the focus, which must be visible. */
 async function tab(page, selector) {
-  for (let presses = 0; presses < 60; presses += 1) {
+  for (let presses = 0; presses < 200; presses += 1) {
     await page.keyboard.press("Tab");
     if (await page.evaluate((selector) => document.activeElement?.matches(selector), selector)) {
       const shown = await page.evaluate(() => document.activeElement.matches(":focus-visible"));

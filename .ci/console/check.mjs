@@ -38,9 +38,9 @@ for (const scheme of ["light", "dark"]) {
 await check("the day's numbers", async (console) => {
   await console.signIn("look");
   await console.view(`day?date=${day.today}`);
-  const rows = await console.page.$$eval("#main tr", (rows) => rows.map((row) => row.textContent.replaceAll(",", "")));
-  for (const [status, count] of [["PROCESSED", PROCESSED], ["FAILED", 20], ["PENDING", 20]]) {
-    must(rows.some((row) => row.includes(status) && row.endsWith(count)), `not ${count} ${status}: ${rows.join("|")}`);
+  const tiles = await console.page.$$eval("#main .tiles a", (tiles) => tiles.map((tile) => tile.textContent.replaceAll(",", "")));
+  for (const [status, count] of [["Processed", PROCESSED], ["Failed", 20], ["Pending", 20]]) {
+    must(tiles.some((tile) => tile.startsWith(status + count)), `not ${count} ${status}: ${tiles.join("|")}`);
   }
   await console.view(`payment?id=${day.settled.paymentId}`);
   must((await console.text("#main")).includes(day.settled.transactionId), "the transaction is not shown");
@@ -209,7 +209,7 @@ await check("a view refreshes itself until it is paused", async (console) => {
   await create(own, "acc-live", "live", day.order({ reference: "SANDBOX-NEVER" }));
   await own.ask("/sandbox/clock", { method: "POST", body: { advanceSeconds: 120 } });
   await console.page.focus("#date");
-  await console.page.waitForFunction(() => /PENDING\s*21/.test(document.querySelector("#main").textContent), { timeout: 40_000 });
+  await console.page.waitForFunction(() => /Pending\s*21/.test(document.querySelector("#main").textContent), { timeout: 40_000 });
   must(await console.page.evaluate(() => document.activeElement?.id === "date"), "the refresh took the focus");
   await console.page.click("[data-refresh]");
   const count = () => console.responses.filter((response) => response.url().includes("/views/")).length;

@@ -3,6 +3,7 @@
 import base64
 import datetime
 import gzip
+import hmac
 import json
 import pathlib
 import sys
@@ -64,11 +65,17 @@ later = {"clock": lambda: vectors["now"] + 11.9}
 assert raised(WebhookError, verify, secrets, headers, body, 11, **later) is None
 assert raised(WebhookError, verify, secrets, headers, body, 10, **later).kind == "too-old"
 assert raised(WebhookError, verify, secrets, headers, body, float("nan"), **later).kind == "too-old"
-for wrong in ([], "", "whsec_", "whsec_c2hvcnQ=", [*secrets, "whsec_%%%"]):
+for wrong in ([], "", "whsec_", "whsec_c2hvcnQ=", [*secrets, f"{secrets[0]}%"]):
     error = raised(ValueError, verify, wrong, headers, body)
     assert "secret" in str(error) and "c2hvcnQ" not in str(error), repr(error)
 for wrong in (first["body"], json.loads(body), None):
     assert "received bytes" in str(raised(TypeError, verify, secrets, headers, wrong))
+# A signature does not make a time of any text.
+key = base64.b64decode(secrets[0].removeprefix("whsec_"))
+for sent in ("now", "+1796083513", "1796083513.5"):
+    signature = base64.b64encode(hmac.digest(key, f"msg_1.{sent}.".encode() + body, "sha256")).decode()
+    odd = {"webhook-id": "msg_1", "webhook-timestamp": sent, "webhook-signature": f"v1,{signature}"}
+    assert raised(WebhookError, verify, secrets, odd, body).kind == "wrong-signature", sent
 
 
 def write(path, cursor, following, events):

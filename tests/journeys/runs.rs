@@ -172,3 +172,29 @@ async fn a_run_of_the_report_adds_its_failures_once() -> Result<()> {
     assert_eq!((figures.reported_run, figures.samples.len()), (Some(3), 1));
     Ok(())
 }
+
+/// An outcome costs as much for a thousand payments as for one: no payment's life has a unit more.
+#[tokio::test]
+async fn a_run_costs_one_unit_and_a_sweep_also_a_sample() -> Result<()> {
+    let world = World::open().await?;
+    for number in 0..30 {
+        world.create("tenant", &number.to_string(), &order(TODAY)).await?;
+    }
+    for (function, action, want) in [
+        ("daily-due-sweeper", "sweep", 2),
+        ("daily-due-sweeper", "sweep", 2),
+        ("daily-due-sweeper", "redrive", 1),
+        ("report", "report", 1),
+        ("archive", "archive", 1),
+        ("recount", "recount", 1),
+        ("redate", "look", 1),
+        ("publish", "publish", 1),
+        ("publish", "publish", 0),
+    ] {
+        world.forget();
+        world.run(function, json!({ "action": action })).await?;
+        let runs = world.take_units().into_iter().filter(|((_, place), _)| place == "history#RUNS");
+        assert_eq!(runs.map(|(_, units)| units).sum::<u64>(), want, "{action}");
+    }
+    Ok(())
+}

@@ -12,8 +12,10 @@ const MIN_SECRET_BYTES = 24;
 
 export type WebhookErrorKind = "missing-header" | "wrong-signature" | "too-old" | "too-new" | "not-events";
 
-/** The headers of a request, as `fetch` or Node has them. Their names may be in any case. */
-export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+/** The headers of a request, as `fetch`, a framework or Node has them. Their names may be in any case. */
+export type WebhookHeaders =
+  | Iterable<readonly [string, string]>
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
   /** Seconds that a message may be older or newer than this machine's clock; 300 by default. */
@@ -53,7 +55,7 @@ export function verify(
   if (typeof body !== "string" && !(body instanceof Uint8Array)) {
     throw new TypeError("the body must be the received text or bytes, not a value that was parsed from them");
   }
-  const found = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  const found = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
   const values = new Map(found.map(([name, value]) => [name.toLowerCase(), String(value ?? "")]));
   const [id, sent, signatures] = [header(values, "id"), header(values, "timestamp"), header(values, "signature")];
   const bytes = Buffer.from(body);

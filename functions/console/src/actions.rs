@@ -7,9 +7,11 @@
 mod cancel;
 mod ended;
 mod endpoint;
+mod finding;
 mod letters;
 mod preview;
 mod run;
+mod send_again;
 
 use std::str::FromStr;
 
@@ -17,13 +19,16 @@ use chrono::TimeDelta;
 use maud::{Markup, PreEscaped, html};
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::webhook::EndpointId;
-use payments_model::{ActionId, Actor, PaymentId, UtcSecond};
+use payments_model::{ActionId, Actor, UtcSecond};
 use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
+use crate::actions::cancel::Chosen;
 use crate::actions::ended::ended;
 use crate::actions::endpoint::Deed;
+use crate::actions::finding::CloseFinding;
 use crate::actions::preview::counted;
 use crate::actions::run::Run;
+use crate::actions::send_again::SendAgain;
 use crate::function::{Console, no_such_page};
 use crate::operations::BankQueue;
 use crate::told::{REFUSED, UNKNOWN};
@@ -60,8 +65,12 @@ enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
     /// Cancel payments.
-    Cancel(Vec<PaymentId>),
-    /// Test a webhook endpoint, replay events to it, or skip one.
+    Cancel(Vec<Chosen>),
+    /// Send the request of a payment again.
+    SendAgain(SendAgain),
+    /// Close a finding.
+    CloseFinding(CloseFinding),
+    /// Test or enable a webhook endpoint, replay events to it, or skip one.
     Endpoint(EndpointId, Deed),
     /// Move dead letters back.
     MoveLetters(BankQueue),
@@ -86,6 +95,8 @@ impl Action {
     fn read(name: &str, form: &mut Form) -> Result<Self, Problem> {
         match name {
             "cancel" => Ok(Self::Cancel(cancel::read(form)?)),
+            send_again::NAME => Ok(Self::SendAgain(SendAgain::read(form)?)),
+            finding::NAME => Ok(Self::CloseFinding(CloseFinding::read(form)?)),
             MOVE_LETTERS => Ok(Self::MoveLetters(letters::read(form)?)),
             _ => {
                 if let Some(run) = Run::read(name, form) {
@@ -100,6 +111,8 @@ impl Action {
     fn name(&self) -> &'static str {
         match self {
             Self::Cancel(_) => "cancel",
+            Self::SendAgain(_) => send_again::NAME,
+            Self::CloseFinding(_) => finding::NAME,
             Self::Endpoint(_, deed) => deed.name(),
             Self::MoveLetters(_) => MOVE_LETTERS,
             Self::Start(run) => run.name(),
@@ -110,6 +123,8 @@ impl Action {
     fn title(&self) -> String {
         match self {
             Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
+            Self::SendAgain(again) => again.title(),
+            Self::CloseFinding(close) => close.title(),
             Self::Endpoint(id, deed) => deed.title(id),
             Self::MoveLetters(queue) => letters::title(*queue),
             Self::Start(run) => run.title(),
@@ -120,6 +135,8 @@ impl Action {
     fn fields(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Cancel(payments) => vec![("payments", cancel::lines(payments))],
+            Self::SendAgain(again) => again.fields(),
+            Self::CloseFinding(close) => close.fields(),
             Self::Endpoint(id, deed) => deed.fields(id),
             Self::MoveLetters(queue) => vec![("queue", queue.to_string())],
             Self::Start(run) => run.fields(),
@@ -129,7 +146,7 @@ impl Action {
     /// Whether repeating the action changes nothing.
     fn can_be_repeated(&self) -> bool {
         match self {
-            Self::Cancel(_) => true,
+            Self::Cancel(_) | Self::SendAgain(_) | Self::CloseFinding(_) => true,
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
             // A repeated move would also move messages that arrived since, and nobody asked for a second run.
             Self::MoveLetters(_) | Self::Start(_) => false,
@@ -140,10 +157,25 @@ impl Action {
     fn place_to_look(&self) -> &'static str {
         match self {
             Self::Cancel(_) => "Look at the payments",
+            Self::SendAgain(_) | Self::CloseFinding(_) => "Look at the payment",
             Self::Endpoint(..) => "Look at the endpoint",
             Self::MoveLetters(_) => "Look at Queues",
             Self::Start(_) => "Look at the function's log",
         }
+    }
+
+    /// A confirmation names what its preview showed.
+    fn require_previewed(&self) -> Result<(), Problem> {
+        let is_previewed = match self {
+            Self::Cancel(payments) => payments.iter().all(Chosen::is_previewed),
+            Self::SendAgain(again) => again.is_previewed(),
+            Self::CloseFinding(close) => close.has_reason(),
+            Self::Endpoint(_, deed) => deed.is_previewed(),
+            Self::MoveLetters(_) => true,
+            Self::Start(run) => run.is_previewed(),
+        };
+        let detail = "The confirmation does not name what its preview showed; preview the action again.";
+        if is_previewed { Ok(()) } else { Err(Problem::new(ProblemKind::InvalidShape, detail)) }
     }
 
     /// The fields as the trail keeps them.
@@ -170,6 +202,7 @@ impl Console {
                 let name =
                     ActionName { previewed_at: form.get("at", MAX_AT_BYTES)?, id: form.get("id", MAX_ID_BYTES)? };
                 form.end()?;
+                action.require_previewed()?;
                 self.confirmed(request, name, &action).await?
             }
         };
@@ -204,9 +237,23 @@ impl Console {
                 let (preview, can) = self.preview_cancel(payments).await?;
                 (preview, Action::Cancel(can))
             }
-            Action::Endpoint(id, deed) => (self.preview_endpoint(id, deed).await?, asked.clone()),
+            Action::SendAgain(again) => {
+                let (preview, seen) = self.preview_send_again(again).await?;
+                (preview, Action::SendAgain(seen))
+            }
+            Action::CloseFinding(close) => {
+                (self.preview_close_finding(close).await?, Action::CloseFinding(close.without_reason()))
+            }
+            Action::Endpoint(id, Deed::Ask) => return Ok(endpoint::asked(id)),
+            Action::Endpoint(id, deed) => {
+                let (preview, deed) = self.preview_endpoint(id, deed).await?;
+                (preview, Action::Endpoint(id.clone(), deed))
+            }
             Action::MoveLetters(queue) => (self.preview_letters(*queue).await?, asked.clone()),
-            Action::Start(run) => (self.preview_run(run).await?, asked.clone()),
+            Action::Start(run) => {
+                let (preview, run) = self.preview_run(run).await?;
+                (preview, Action::Start(run))
+            }
         };
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
@@ -296,6 +343,8 @@ impl Console {
     async fn perform(&self, action: &Action, by: &Actor, since: UtcSecond) -> Result<Vec<String>, Problem> {
         match action {
             Action::Cancel(payments) => self.cancel_all(payments, by, since).await,
+            Action::SendAgain(again) => Ok(vec![self.send_again(again, since).await?]),
+            Action::CloseFinding(close) => Ok(vec![self.close_finding(close, by, since).await?]),
             Action::Endpoint(id, deed) => Ok(vec![self.do_to_endpoint(id, deed, by).await?]),
             Action::MoveLetters(queue) => Ok(vec![self.move_letters(*queue).await?]),
             Action::Start(run) => Ok(vec![self.start(run).await?]),

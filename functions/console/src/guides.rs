@@ -72,6 +72,7 @@ impl Render for Place {
 }
 
 pub(crate) const CHANGES_UNPARSED: Place = Place::new("alarms", "ChangesUnparsed");
+pub(crate) const CONFLICTING_RESULTS: Place = Place::new("alarms", "ConflictingResults");
 pub(crate) const COUNTS_BEHIND: Place = Place::new("alarms", "CountsBehind");
 pub(crate) const COUNTS_DRIFTED: Place = Place::new("alarms", "CountsDrifted");
 pub(crate) const DISPATCH_FAILURES: Place = Place::new("alarms", "DispatchFailuresAlarm");

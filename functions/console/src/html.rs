@@ -41,9 +41,14 @@ pub(crate) fn copied(id: &str) -> Markup {
 
 /// A payment's id, which leads to the payment even if its first details are lost: the link has the key of its head.
 pub(crate) fn head_link(head: &HeadKey) -> Markup {
+    let id = head.slot.payment_id.to_string();
+    html! { a class="id" title=(id) href=(payment_address(head)) { (short(&id)) } }
+}
+
+/// The address of a payment's view, with the key of its head.
+pub(crate) fn payment_address(head: &HeadKey) -> String {
     let (id, at) = (head.slot.payment_id.to_string(), head.slot.at.to_string());
-    let arguments = [("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)];
-    html! { a class="id" title=(id) href=(link("payment", &arguments)) { (short(&id)) } }
+    link("payment", &[("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)])
 }
 
 /// An instant, as UTC.

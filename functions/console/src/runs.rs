@@ -54,7 +54,7 @@ pub(crate) fn name(job: Job) -> &'static str {
         Job::Recount => "Recount",
         Job::Look => "Count for a redate",
         Job::Move => "Redate",
-        Job::Publish => "Publish",
+        Job::Publish => "Delivery of events",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use payments_model::PaymentId;
+use payments_model::{BusinessDate, PaymentId};
 use payments_store::{AuditIntent, AuditOutcome};
 
 use crate::html::{link, payment_link};
@@ -71,7 +71,10 @@ fn arguments(intent: &AuditIntent) -> Vec<(&str, &str)> {
 fn said((name, value): &(&str, &str)) -> String {
     match *name {
         "reason" => format!("“{value}”"),
-        name => format!("{name} {value}"),
+        name => match value.parse::<BusinessDate>() {
+            Ok(date) => format!("{name} {}", date.as_chrono().format("%a %-d %b")),
+            Err(_) => format!("{name} {value}"),
+        },
     }
 }
 
@@ -108,7 +111,9 @@ pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
         return Told { class: "stop", word: "Refused", more: why.to_owned() };
     }
     let more = if action == "cancel" { cancelled(&parts(result)) } else { without_names(result) };
-    Told { class: "ok", word: "Done", more }
+    // The trail does not know how a run ended.
+    let is_start = action.starts_with("start-") || action.contains("redate");
+    Told { class: "ok", word: if is_start { "Accepted" } else { "Done" }, more }
 }
 
 /// The lines of an outcome without the names before them.
@@ -148,6 +153,8 @@ pub(crate) fn in_words(rest: &str) -> String {
         "not cancelled, it is PENDING" => "claimed meanwhile".to_owned(),
         "not cancelled, it is PROCESSED" => "processed meanwhile".to_owned(),
         "not cancelled, it is FAILED" => "failed meanwhile".to_owned(),
+        "CANCELLED" => "cancelled".to_owned(),
+        "CANCELLED already" => "cancelled already".to_owned(),
         other => other.strip_prefix("not cancelled, ").unwrap_or(other).to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use payments_http::HttpFunction;
 use payments_machine::Stack;
-use payments_machine::layers::record::{Recorder, write_units};
+use payments_machine::layers::record::{Recorder, is_of_runs, write_units};
 use serde_json::Number;
 
 /// The phases that write: the name, the function, and the budget in write units of one payment of 8 KB. All payments share
@@ -33,11 +33,14 @@ impl Recorders {
         PHASES.iter().zip(&self.0).find(|((_, known, _), _)| *known == function).map(|(_, recorder)| recorder)
     }
 
-    /// Returns the write units since the last time. Also clears the list of operations, which would grow.
+    /// Returns the write units since the last time, without those of the outcomes of runs, which are not a payment's. Also
+    /// clears the list of operations, which would grow.
     pub(super) fn take(&self) -> WriteUnits {
         WriteUnits(self.0.each_ref().map(|recorder| {
             drop(recorder.take_operations());
-            write_units(&recorder.take_capacity_use())
+            let mut used = recorder.take_capacity_use();
+            used.retain(|(_, place), _| !is_of_runs(place));
+            write_units(&used)
         }))
     }
 }

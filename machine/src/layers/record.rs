@@ -13,8 +13,12 @@ use super::call::{Answer, Call, Fate, Layer, Layers, Next, WRITES};
 use super::fault::Fault;
 
 /// The capacity that operations used, in half units, by operation and place. A place is a table's name or
-/// `table/index`. Reads can use half a unit; writes use whole ones.
+/// `table/index`; the items of last runs and figures are a place of their own, `table#RUNS`, because they cost the same
+/// however many payments there are. Reads can use half a unit; writes use whole ones.
 pub type CapacityUse = BTreeMap<(String, String), u64>;
+
+/// The end of a place with the items of last runs and figures, and the beginning of their partition keys.
+const OF_RUNS: [&str; 2] = ["#RUNS", "RUNS#"];
 
 /// An HTTP client for the SDK that records what its calls use. Clones share the record.
 #[derive(Debug, Clone)]
@@ -91,13 +95,26 @@ pub fn write_units(capacity: &CapacityUse) -> u64 {
     writes.map(|(_, half_units)| half_units / 2).sum()
 }
 
+/// Whether a place has the items of last runs and figures.
+pub fn is_of_runs(place: &str) -> bool {
+    place.ends_with(OF_RUNS[0])
+}
+
 #[async_trait]
 impl Layer for Record {
     async fn carry(&self, mut call: Call, next: Next) -> Answer {
         let operation = call.operation.clone();
         call.ask_for_capacity();
+        let partition = || call.input()["Key"]["pk"]["S"].as_str();
+        let is_of_runs = operation == "UpdateItem" && partition().is_some_and(|it| it.starts_with(OF_RUNS[1]));
         let reply = next.send(call).await?;
-        add_capacity(&mut self.lock().capacity, &operation, reply.json());
+        let mut used = CapacityUse::new();
+        add_capacity(&mut used, &operation, reply.json());
+        let capacity = &mut self.lock().capacity;
+        for ((operation, table), half_units) in used {
+            *capacity.entry((operation, if is_of_runs { table + OF_RUNS[0] } else { table })).or_default() +=
+                half_units;
+        }
         Ok(reply)
     }
 }

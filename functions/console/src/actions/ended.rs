@@ -48,12 +48,9 @@ fn heading(action: &Action, outcome: Option<&AuditOutcome>) -> String {
 fn done(action: &Action, since: UtcSecond, outcome: &AuditOutcome, told: &Told) -> Markup {
     match action {
         Action::Cancel(_) => cancels(&parts(&outcome.result)),
-        Action::Start(run) => html! {
-            p { (told.more) }
-            (follow(run.job().as_str(), since))
-        },
         _ => html! {
             p { span class={ "pill " (told.class) } { (told.word) } " " (told.more) }
+            @if let Action::Start(run) = action { (follow(run.job().as_str(), since)) }
         },
     }
 }
@@ -75,14 +72,14 @@ fn cancels(parts: &[(PaymentId, &str)]) -> Markup {
     };
     let columns = [("Payment", ""), ("Result", "")];
     html! {
-        p { (cancelled(parts)) "." }
         @if !others.is_empty() {
+            p { (cancelled(parts)) "." }
             (panel(&html! { "Not cancelled " span class="quiet" { (others.len()) } }, &html! {},
                 &cards("Not cancelled", &columns, &html! { @for (id, rest) in &others { (row(*id, rest)) } })))
         }
         @if !done.is_empty() {
             (panel(&html! { "Cancelled " span class="quiet" { (done.len()) } }, &html! {},
-                &cards("Cancelled", &columns, &html! { @for (id, rest) in &done { (row(*id, rest)) } })))
+                &html! { p class="pad" { span { @for (id, _) in &done { (payment_link(*id)) " " } } } }))
         }
     }
 }

@@ -46,7 +46,7 @@ impl Console {
                     thead { tr role="row" {
                         th role="columnheader" scope="col" { "Date" }
                         th role="columnheader" scope="col" class="num" { "Payments" }
-                        th role="columnheader" scope="col" { "Compared: a step is ten times more" }
+                        th role="columnheader" scope="col" { "Compared, on a log scale" }
                         @for status in Status::ALL { th role="columnheader" scope="col" class="num" { (word(status)) } }
                     } }
                     tbody role="rowgroup" { @for (date, counts) in &days {

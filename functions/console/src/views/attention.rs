@@ -2,17 +2,21 @@
 
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::Status;
+use payments_model::{State, Status};
 use payments_store::{DateCounters, DisabledBy, Job, LastRun, StoreError};
 
 use crate::config::Paused;
 use crate::function::Console;
-use crate::html::{grouped, link};
+use crate::html::{amount, grouped, link, payment_address, word};
 use crate::operations::BankQueue;
+use crate::runs::name;
 use crate::times::Times;
 
 /// The dates before today whose payments should all be claimed. Recounts and alarms find older ones.
 const OVERDUE_DAYS: u32 = 31;
+
+/// The most findings that are counted.
+const FINDINGS: u16 = 20;
 
 /// A trouble.
 struct Trouble {
@@ -38,12 +42,13 @@ enum Urgency {
 type Found = Result<Vec<Trouble>, &'static str>;
 
 impl Console {
-    /// The strip of troubles. It reads no shard of an index: the last run of each job, the counters of the last dates, the webhook
+    /// The strip of troubles. It reads no shard of an index: the last run of each job, the open findings, the counters of the last dates, the webhook
     /// endpoints with their places, the findings of the recount, and the sizes of the queues without a receiver.
     pub(crate) async fn attention(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let times = self.times();
-        let (letters, endpoints, drift, runs, overdue) = tokio::join!(
+        let (findings, letters, endpoints, drift, runs, overdue) = tokio::join!(
+            self.contradictions(),
             self.dead_letters(),
             self.endpoints_in_trouble(times),
             self.drifted_dates(times),
@@ -52,7 +57,7 @@ impl Console {
         );
         let mut troubles: Vec<Trouble> = self.pause().into_iter().collect();
         let mut unknown = Vec::new();
-        for found in [overdue, runs, letters, endpoints, drift] {
+        for found in [overdue, runs, findings, letters, endpoints, drift] {
             match found {
                 Ok(found) => troubles.extend(found),
                 Err(what) => unknown.push(what),
@@ -82,6 +87,33 @@ impl Console {
         };
         let (title, more) = (title.to_owned(), html! { (what) });
         Some(Trouble { view: "bank", target: link("bank", &[]), urgency: Urgency::Now, title, more })
+    }
+
+    /// The results that contradict their payments, until an operator closes each.
+    async fn contradictions(&self) -> Found {
+        let open = self.store.open_findings(FINDINGS).await.map_err(|error| {
+            tracing::error!(%error, "the findings are unknown to the strip of troubles");
+            "Contradicting results"
+        })?;
+        let number = open.findings.len();
+        let Some(first) = open.findings.into_iter().next() else { return Ok(Vec::new()) };
+        let title = match (number, open.more) {
+            (1, false) => "1 contradiction".to_owned(),
+            (several, more) => format!("{several}{} contradictions", if more { " or more" } else { "" }),
+        };
+        let (target, more) = match first {
+            Ok(finding) => {
+                let (stands, told) = (finding.stands.status(), State::from(finding.told.settlement).status());
+                let more =
+                    html! { (word(stands)) ", then a result that says " (word(told)) ". " (amount(finding.money)) };
+                (payment_address(&finding.key), more)
+            }
+            Err(error) => {
+                tracing::error!(%error, "a finding cannot be read");
+                (link("bank", &[]), html! { "The first cannot be read" })
+            }
+        };
+        Ok(vec![Trouble { view: "waiting", target, urgency: Urgency::Now, title, more }])
     }
 
     async fn dead_letters(&self) -> Found {
@@ -135,7 +167,7 @@ impl Console {
         for run in runs {
             let run = run.map_err(|error| unknown(&error))?;
             if run.failed.is_some() {
-                let (title, target) = (format!("{} failed", words(run.job)), link("bank", &[]));
+                let (title, target) = (format!("{} failed", name(run.job)), link("bank", &[]));
                 let more = html! { "It ended " (times.brief(run.ended_at)) ". Its error is in Bank" };
                 troubles.push(Trouble { view: "bank", target, urgency: Urgency::Today, title, more });
             }
@@ -194,7 +226,7 @@ impl Console {
 /// The trouble that a job found.
 fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {
     let number =
-        |name: &str| run.outcome.as_ref().and_then(|outcome| outcome[name].as_u64()).filter(|number| *number > 0);
+        |field: &str| run.outcome.as_ref().and_then(|outcome| outcome[field].as_u64()).filter(|number| *number > 0);
     match run.job {
         Job::Redrive => number("stuck").map(|stuck| Trouble {
             view: "waiting",
@@ -211,20 +243,6 @@ fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {
             more: html! { "Scheduled on closed dates. Counted " (times.brief(run.ended_at)) },
         }),
         _ => None,
-    }
-}
-
-/// A job, in words.
-pub(crate) fn words(job: Job) -> &'static str {
-    match job {
-        Job::Sweep => "Sweep",
-        Job::Redrive => "Redrive",
-        Job::Report => "Report",
-        Job::Archive => "Archive",
-        Job::Recount => "Recount",
-        Job::Look => "Count for a redate",
-        Job::Move => "Redate",
-        Job::Publish => "Delivery of events",
     }
 }
 

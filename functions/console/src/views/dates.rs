@@ -1,5 +1,6 @@
 //! Dates as the bank's calendars know them: closed ones with the reason, and those that no calendar covers.
 
+use payments_model::business_days::Calendar;
 use payments_model::{BusinessDate, BusinessDays, MoveReason};
 
 use crate::times::Times;
@@ -14,20 +15,32 @@ pub(crate) fn mark(days: &BusinessDays, date: BusinessDate, times: Times) -> Opt
     if first.closed_for(date) == Some(MoveReason::Weekend) {
         return Some("closed: weekend".to_owned());
     }
-    let is_one = calendars.len() == 1;
-    let marks = calendars.iter().filter_map(|calendar| {
-        let id = if is_one { String::new() } else { format!("{} ", calendar.id()) };
-        let covers = calendar.covers();
-        if date < *covers.start() {
-            return Some(format!("{id}unknown: the calendar begins {}", times.date(*covers.start())));
+    // Calendars with the same reason share one mark.
+    let mut marks: Vec<(String, Vec<&str>)> = Vec::new();
+    for calendar in &calendars {
+        let Some(mark) = mark_in(calendar, date, times) else { continue };
+        match marks.iter_mut().find(|(known, _)| *known == mark) {
+            Some((_, ids)) => ids.push(calendar.id()),
+            None => marks.push((mark, vec![calendar.id()])),
         }
-        if date > *covers.end() {
-            return Some(format!("{id}unknown: the calendar ends {}", times.date(*covers.end())));
-        }
-        let holiday = calendar.closed().iter().find(|closed| closed.date == date)?;
-        Some(format!("{id}closed: {}", holiday.name))
+    }
+    let named = marks.iter().map(|(mark, ids)| {
+        if ids.len() == calendars.len() { mark.clone() } else { format!("{} {mark}", ids.join(", ")) }
     });
-    Some(marks.collect::<Vec<_>>().join(", ")).filter(|marks| !marks.is_empty())
+    Some(named.collect::<Vec<_>>().join("; ")).filter(|marks| !marks.is_empty())
+}
+
+/// The reason why a date is not simply open in one calendar.
+fn mark_in(calendar: &Calendar, date: BusinessDate, times: Times) -> Option<String> {
+    let covers = calendar.covers();
+    if date < *covers.start() {
+        return Some(format!("unknown: the calendar begins {}", times.date(*covers.start())));
+    }
+    if date > *covers.end() {
+        return Some(format!("unknown: the calendar ends {}", times.date(*covers.end())));
+    }
+    let holiday = calendar.closed().iter().find(|closed| closed.date == date)?;
+    Some(format!("closed: {}", holiday.name))
 }
 
 /// The first date after `date` that is open in all calendars, if there is one within a month.
@@ -62,8 +75,9 @@ mod tests {
             ("GBP=GB", "2026-12-24", ""),
             ("GBP=GB", "2026-12-25", "closed: Christmas Day"),
             ("GBP=GB", "2026-12-26", "closed: weekend"),
-            ("GBP=GB,EUR=T2", "2026-12-25", "GB closed: Christmas Day, T2 closed: Christmas Day"),
+            ("GBP=GB,EUR=T2", "2026-12-25", "closed: Christmas Day"),
             ("GBP=GB,EUR=T2", "2026-12-28", "GB closed: Boxing Day (observed)"),
+            ("GBP=GB,EUR=T2,USD=FED", "2026-04-06", "GB, T2 closed: Easter Monday"),
         ] {
             assert_eq!(mark(&days(calendars), date.parse().unwrap(), times()).unwrap_or_default(), want, "{date}");
         }

@@ -21,7 +21,7 @@ use crate::views::day::chart::{panel, points};
 use crate::views::failures::{self, groups};
 use crate::views::share::{percent, pieces, rectangles, settled};
 
-/// The most next dates that are shown, besides closed ones with payments.
+/// The number of next dates that are shown. As many closed ones with payments may follow.
 const NEXT: usize = 5;
 
 /// The widths of the day's bar and of the bars of the next dates.
@@ -102,10 +102,13 @@ impl Day<'_> {
                 p class="notice" { span { (grouped(counts.unparsed.into())) " changes of this date could not be read, so its counts may be wrong until a repair. See " (CHANGES_UNPARSED) "." } }
             }
             @if counts.total() == 0 { section class="panel" { p class="empty" { (self.nothing()) } } } @else { (self.statuses(counts)) }
-            div class="cols" {
-                div class="stack" {
-                    @if is_past_or_today { (self.line(counts)) }
-                    @if counts.sums().next().is_some() { (sums(counts)) }
+            @let has_sums = counts.sums().next().is_some();
+            div class=(if is_past_or_today || has_sums { "cols" } else { "stack" }) {
+                @if is_past_or_today || has_sums {
+                    div class="stack" {
+                        @if is_past_or_today { (self.line(counts)) }
+                        @if has_sums { (sums(counts)) }
+                    }
                 }
                 div class="stack" {
                     (self.next_dates())
@@ -129,7 +132,7 @@ impl Day<'_> {
                     input id="date" name="date" type="date" value=(self.date) required aria-label="Another date";
                     button { "Show" }
                 }
-                @if let Some(mark) = self.mark(self.date) { span class="pill off" { (mark) } }
+                @if let Some(mark) = self.mark(self.date) { p class="quiet" { (mark) } }
             }
         };
         live_top(&heading, self.times)
@@ -234,6 +237,7 @@ impl Day<'_> {
                 *place < NEXT || (closed(**date) && counters.counts.count(Status::Scheduled) > 0)
             })
             .map(|(_, (date, counters))| (*date, counters.counts.total()))
+            .take(2 * NEXT)
             .collect();
         let most = shown.iter().map(|(_, total)| *total).max().unwrap_or(0).max(1);
         let from = self.date.to_string();

@@ -143,7 +143,7 @@ impl List {
         let heading = html! {
             div class="row" {
                 h1 tabindex="-1" { (word(self.status)) " " span class="quiet" { "due " (date) } }
-                a class="button" href=(day_link(self.date)) { "‹ " (date) }
+                a class="button" href=(day_link(self.date)) aria-label={ "Day, " (date) } { "‹ Day" }
             }
         };
         html! {

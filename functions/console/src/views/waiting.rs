@@ -116,7 +116,7 @@ impl Pending<'_> {
             (self.due(times))
             (self.parties())
             td class="st" { @if let Some(sent) = self.sent() { (sent.used_up(most)) small { "last " (times.at(sent.last_at)) } } }
-            td class="none" { (head_link(&self.row.head)) }
+            td class="end" { (head_link(&self.row.head)) }
             td class="act" { span class="row" { (opens("send-again", "Send again…", "", &[("payment", &id)])) } }
         } }
     }
@@ -134,7 +134,7 @@ impl Pending<'_> {
                     (None, None) => { span class="quiet" { "its head cannot be read" } },
                 }
             }
-            td class="act" { (head_link(&self.row.head)) }
+            td class="act all" { (head_link(&self.row.head)) }
         } }
     }
 }

@@ -159,8 +159,9 @@ impl LogHead {
     /// if the log keeps no such day.
     #[must_use]
     pub fn kept_at(&self, place: LogPosition) -> Option<(UtcSecond, UtcSecond)> {
-        let begun = self.days.iter().filter(|(_, first)| **first <= (place.epoch, place.number));
-        let day = *begun.map(|(day, _)| day).max()?;
+        let begun = self.days.iter().filter(|(_, first)| **first <= (place.epoch, place.number)).map(|(day, _)| *day);
+        // A place before all days has the first day after it.
+        let day = begun.max().or_else(|| self.days.keys().next().copied())?;
         let began = DateTime::from_timestamp(day * SECONDS_OF_A_DAY, 0).and_then(|at| UtcSecond::new(at).ok())?;
         Some((began, began.saturating_add(LOG_KEPT_FOR)))
     }

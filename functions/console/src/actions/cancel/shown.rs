@@ -75,7 +75,7 @@ fn rows(heads: &[&Head], are_of_accounts: bool, times: Times) -> Markup {
                 (head.payee) @if let Some(reference) = &head.reference { " " span class="quiet" { (reference) } }
                 @if are_of_accounts { small { "from " (head.account) } }
             }
-            td class="act" { (payment_link(head.payment_id)) }
+            td class="none act" { (payment_link(head.payment_id)) }
         } } },
     )
 }
@@ -101,7 +101,7 @@ fn left(stay: &[&Candidate]) -> Markup {
                     } }
                 }
             }
-            td class="act" { (payment_link(candidate.id)) }
+            td class="act all" { (payment_link(candidate.id)) }
         } } },
     )
 }

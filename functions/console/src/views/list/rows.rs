@@ -20,8 +20,8 @@ pub(super) fn table(status: Status, rows: &[DueRow], times: Times, caption: &str
                 th role="columnheader" scope="col" class="num" { "Amount" }
                 th role="columnheader" scope="col" { "Due" }
                 th role="columnheader" scope="col" { "To, reference" }
-                th role="columnheader" scope="col" { "From" }
                 @if let Some(own) = own_column(status) { th role="columnheader" scope="col" { (own) } }
+                th role="columnheader" scope="col" { "From" }
                 th role="columnheader" scope="col" class="act" { "Payment" }
             } }
             tbody role="rowgroup" { @for row in rows { (row_of(status, row, times)) } }
@@ -69,12 +69,12 @@ fn row_of(status: Status, row: &DueRow, times: Times) -> Markup {
         td role="cell" class="all" {
             (account_link(&row.payee)) @if let Some(reference) = &row.reference { " " span class="quiet" { (reference) } }
         }
-        td role="cell" class="all" data-l="From" { (account_link(&row.head.account)) }
         @match status {
             Status::Failed => td role="cell" class="all" data-l="Reason" { span { (reason_of(row)) } },
             Status::Processed => td role="cell" class="all" data-l="Settled" { @if let Some(at) = row.settled_at { (times.brief(at)) } },
             Status::Scheduled | Status::Pending | Status::Cancelled => {}
         }
+        td role="cell" data-l="From" { (account_link(&row.head.account)) }
         td role="cell" class="act" { (head_link(&row.head)) }
     } }
 }

@@ -90,7 +90,7 @@ pub(crate) fn late_table(late: &Late, times: Times) -> Markup {
             (account_link(&row.payee)) @if let Some(reference) = &row.reference { " " span class="quiet" { (reference) } }
             small { "from " (account_link(&row.head.account)) }
         }
-        td class="act" { (head_link(&row.head)) }
+        td class="act all" { (head_link(&row.head)) }
     } } };
     html! {
         (late.notices())

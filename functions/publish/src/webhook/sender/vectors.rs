@@ -134,7 +134,8 @@ fn rejected() -> Vec<Vector> {
         absent("no id", "webhook-id"),
         first("an empty signature").with("webhook-signature", "").fails("missing-header"),
         odd("a list", "[]"),
-        odd("events that are not a list", r#"{"events":5}"#),
+        odd("a number of events", r#"{"events":5}"#),
+        odd("events that are an object", r#"{"events":{}}"#),
         odd("an event without an id", NAMELESS),
         odd("a fraction of a minor unit", FRACTION),
     ]

@@ -69,6 +69,7 @@ fn the_segment_after_a_place_has_its_day_and_is_kept_for_36_days() {
     assert_eq!(kept(1), (first, at("2026-02-06T00:00:00Z")));
     assert_eq!(kept(2).0, first);
     assert_eq!((kept(3).0, kept(4).0), (third, third));
+    assert_eq!(head.kept_at(LogPosition::BEGINNING).unwrap().0, first, "before all segments");
     assert_eq!(begun().kept_at(LogPosition::BEGINNING), None);
 }
 
