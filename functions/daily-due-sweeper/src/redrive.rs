@@ -27,6 +27,8 @@ struct Redrivable {
     /// The number of the payment's last dispatch attempt.
     attempt: u32,
     next: u32,
+    /// The time since which the payment has been pending.
+    since: UtcSecond,
 }
 
 /// The redrive of one shard.
@@ -91,13 +93,19 @@ impl Sweeper {
     fn redrivable(&self, head: &Head, now: UtcSecond, outcome: &mut RedriveOutcome) -> Option<Redrivable> {
         let (State::Pending, Some(attempt)) = (&head.state, head.dispatch_attempt) else { return None };
         match next_step(head.updated_at(), attempt, now, self.config.max_attempts) {
-            NextStep::Wait => outcome.waiting += 1,
+            NextStep::Wait => {
+                outcome.waiting += 1;
+                outcome.count_pending(attempt, 1, &head.updated_at().to_string());
+            }
             NextStep::Stuck => {
                 let (payment_id, due_date) = (head.payment_id, head.due_date);
                 tracing::error!(%payment_id, %due_date, attempt, "a payment is still pending after its last request");
-                outcome.stuck += 1;
+                outcome.count_stuck(head);
+                outcome.count_pending(attempt, 1, &head.updated_at().to_string());
             }
-            NextStep::Redrive(next) => return Some(Redrivable { key: head.key(), attempt, next }),
+            NextStep::Redrive(next) => {
+                return Some(Redrivable { key: head.key(), attempt, next, since: head.updated_at() });
+            }
         }
         None
     }
@@ -176,6 +184,9 @@ impl ShardRedrive<'_> {
                 Ok(was_pending) => {
                     done += 1;
                     self.outcome.redriven += u64::from(was_pending);
+                    if was_pending {
+                        self.outcome.count_pending(payment.next, 1, &payment.since.to_string());
+                    }
                 }
                 Err(error) => {
                     self.in_hand.push_back(payment);

@@ -35,7 +35,8 @@ mod noted;
 mod outcome;
 mod round;
 mod run;
-pub mod webhook;
+pub mod waiting;
+mod webhook;
 mod webhooks;
 
 pub use backoff::GIVE_UP_AFTER;
