@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Generates two clients of clients/ from openapi.yaml, checks their types, and builds the third, in Rust. Runs the checks of
-# clients/checks.txt in each language against cargo local, and the blocks of docs/integrate.md. Fails if one of them fails,
-# or if a language did not run one of the list. Runs .ci/try-generators.sh against the same bank, and at the end .ci/try-webhooks.sh.
+# Generates two clients of clients/ from openapi.yaml, checks their types and packages, and builds the third, in Rust. Runs the checks
+# of clients/checks.txt in each language against cargo local, and the blocks of docs/integrate.md and of the packages' readmes. Fails if
+# one of them fails, or if a language did not run one of the list. Runs .ci/try-generators.sh against the same bank, and at the end .ci/try-webhooks.sh.
 #
 # Usage: .ci/try-clients.sh [PATH-OF-LOCAL]. Needs cargo, curl, Python of 3.11 or later, and Node of 20.19 or later with npm.
 # Without Python or Node it skips the checks, or fails if CI=true. All is kept in .tools/clients.
@@ -93,8 +93,10 @@ compare() {
 }
 
 python_checks() {
-    "$tools/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index \
-        --force-reinstall "$tools/python"
+    local pip=("$tools/venv/bin/pip" --quiet --disable-pip-version-check)
+    rm -rf "$tools/packages"
+    "${pip[@]}" wheel --no-index --no-deps --no-build-isolation --wheel-dir "$tools/packages" "$tools/python"
+    "${pip[@]}" install --no-index --no-deps --force-reinstall "$tools/packages"/*.whl
     cd "$tools/python"
     "$tools/venv/bin/ruff" format --quiet --check .
     "$tools/venv/bin/ruff" check --quiet .
@@ -130,13 +132,13 @@ run() {
     compare "$1"
 }
 
-# blocks LANGUAGE [EXAMPLES]: prints the blocks of the document in this language, for the running bank, as one program. With a
+# blocks DOCUMENT LANGUAGE [EXAMPLES]: prints the blocks of a document in this language, for the running bank, as one program. With a
 # folder of Rust's examples, makes each block an example of its own.
 blocks() {
     python3 - "$@" <<'PYTHON'
 import os, re, sys
-language, *examples = sys.argv[1:]
-with open("docs/integrate.md", encoding="utf-8") as file:
+document, language, *examples = sys.argv[1:]
+with open(document, encoding="utf-8") as file:
     text = file.read().replace("http://127.0.0.1:8080", os.environ["BANK_URL"])
 found = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 assert found, language
@@ -144,22 +146,27 @@ if not examples:
     print("\n".join(found))
 for number, block in enumerate(found if examples else [], 1):
     with open(f"{examples[0]}/document{number}.rs", "w", encoding="utf-8") as file:
-        file.write("//! A block of docs/integrate.md.\n\n" + block)
+        file.write(f"//! A block of {document}.\n\n" + block)
 PYTHON
 }
 
-# run_document: runs each block of docs/integrate.md.
-run_document() {
+# run_documents: runs each block of the packages' readmes and of docs/integrate.md, which moves the clock.
+run_documents() {
     start_local "$tools/document.log"
-    export BANK_URL
-    blocks sh >"$tools/document.sh"
-    blocks python >"$tools/document.py"
-    blocks ts >"$tools/typescript/checks/document.ts"
+    export BANK_URL NO_PROXY='*' no_proxy='*'
+    blocks docs/integrate.md sh >"$tools/document.sh"
+    blocks docs/integrate.md python >"$tools/document.py"
+    blocks clients/python/README.md python >"$tools/readme.py"
+    blocks docs/integrate.md ts >"$tools/typescript/checks/document.ts"
+    blocks clients/typescript/README.md ts >"$tools/typescript/checks/readme.ts"
     mkdir -p "$examples"
-    blocks rust "$examples"
-    NO_PROXY='*' no_proxy='*' bash -eu "$tools/document.sh"
-    NO_PROXY='*' no_proxy='*' "$tools/venv/bin/python" "$tools/document.py"
-    (cd "$tools/typescript" && node_modules/.bin/tsc && node dist/checks/document.js)
+    blocks docs/integrate.md rust "$examples"
+    (cd "$tools/typescript" && node_modules/.bin/tsc)
+    "$tools/venv/bin/python" "$tools/readme.py" >/dev/null
+    (cd "$tools/typescript" && node dist/checks/readme.js) >/dev/null
+    bash -eu "$tools/document.sh"
+    "$tools/venv/bin/python" "$tools/document.py"
+    (cd "$tools/typescript" && node dist/checks/document.js)
     for block in "$examples"/document*.rs; do
         block=${block##*/}
         build example "${block%.rs}"
@@ -169,10 +176,14 @@ run_document() {
 
 start_bank
 export CHECKS=$PWD/clients/checks.txt
+# The same whatever git's remote is.
+export REPOSITORY_URL=https://git.example.com/scheduled-payments
 run python
 run typescript
+(cd "$tools/typescript" && npm pack --silent --pack-destination "$tools/packages") >/dev/null
+.ci/check-packages.py "$tools/packages"/*.whl "$tools/packages"/*.tgz "$REPOSITORY_URL"
 run rust
 .ci/try-generators.sh
-run_document
+run_documents
 echo "each of $(wc -l <clients/checks.txt) checks passes in Python, TypeScript and Rust"
 .ci/try-webhooks.sh

@@ -45,7 +45,12 @@ start_local bank --require-tokens
 BANK_URL=$url
 start_local open
 OPEN_URL=$url
-export CHROMIUM BANK_URL OPEN_URL
+start_local paused --paused sending
+PAUSED_URL=$url
+start_local troubled
+TROUBLED_URL=$url
+TROUBLED_DB=$(sed -n 's/^  DynamoDB API  *\(http:[^ ]*\).*/\1/p' "$tools/troubled.log")
+export CHROMIUM BANK_URL OPEN_URL PAUSED_URL TROUBLED_URL TROUBLED_DB
 
 cp .ci/console/* .ci/console/.npmrc "$tools"
 cd "$tools"

@@ -19,11 +19,17 @@ install_python() {
     cp clients/requirements.txt "$venv"
 }
 
-# copy LANGUAGE: what is written by hand, without what an earlier run generated.
+# copy LANGUAGE: what is written by hand, and the licences, without what an earlier run generated.
 copy() {
     mkdir -p "$tools/$1"
     rm -rf "$tools/$1/src" "$tools/$1/checks" "$tools/$1/dist"
-    cp -R "clients/$1/." "$tools/$1"
+    cp -R "clients/$1/." LICENSE-APACHE LICENSE-MIT "$tools/$1"
+}
+
+# repository: the URL that the packages name. A path of this machine, and a URL with a password, stay out.
+repository() {
+    local url=${REPOSITORY_URL:-$(git config remote.origin.url || true)}
+    if [[ $url =~ ^https://[A-Za-z0-9.-]+(/[A-Za-z0-9._~-]+)+/?$ ]]; then echo "${url%.git}"; fi
 }
 
 flatten() {
@@ -32,6 +38,9 @@ flatten() {
 
 python() {
     copy python
+    local url
+    url=$(repository)
+    [[ -z $url ]] || printf '\n[project.urls]\nRepository = "%s"\n' "$url" >>"$tools/python/pyproject.toml"
     flatten python
     PATH=$venv/bin:$PATH openapi-python-client generate --fail-on-warning --meta none --overwrite \
         --path "$tools/python/openapi.json" --config clients/python/generator.yaml \
@@ -40,8 +49,11 @@ python() {
 
 typescript() {
     copy typescript
+    local url
+    url=$(repository)
     flatten typescript
     cd "$tools/typescript"
+    [[ -z $url ]] || npm pkg set "repository=$url"
     if ! cmp --silent package-lock.json node_modules/package-lock.json; then
         npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
         cp package-lock.json node_modules

@@ -27,7 +27,7 @@ export async function bank(url, wantsToken) {
     const response = await fetch(url + path, {
       method,
       body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
-      headers: { ...headers, ...(body && { "Content-Type": "application/json" }), ...(token && { Authorization: `Bearer ${token}` }) },
+      headers: { ...(body && { "Content-Type": "application/json" }), ...headers, ...(token && { Authorization: `Bearer ${token}` }) },
     });
     const text = await response.text();
     return { status: response.status, json: text.startsWith("{") ? JSON.parse(text) : undefined, headers: response.headers, text };
@@ -40,7 +40,7 @@ export async function bank(url, wantsToken) {
   return { url, ask };
 }
 
-const must = ({ status, text, ...rest }, ...wanted) => {
+export const must = ({ status, text, ...rest }, ...wanted) => {
   if (!wanted.includes(status)) throw new Error(`the bank answered ${status}: ${text}`);
   return { status, text, ...rest };
 };

@@ -104,6 +104,12 @@ export class Console {
     await page.waitForSelector("#sign-out:not([hidden])");
   }
 
+  /** Signs out, by the menu. */
+  async signOut() {
+    await this.page.click("header > details.menu:last-child summary");
+    await this.page.click("#sign-out");
+  }
+
   tabTo(selector) {
     return tab(this.page, selector);
   }
@@ -137,14 +143,14 @@ export class Console {
     return this.text("#problem");
   }
 
-  /** Fails on what excludes people: what axe calls serious or critical. */
-  async accessible() {
+  /** Fails on what excludes people: what axe calls serious or critical, of these rules or of all. */
+  async accessible(...rules) {
     await this.page.evaluate(AXE);
-    const found = await this.page.evaluate(async () => {
-      const { violations } = await window.axe.run(document, { preload: false });
+    const found = await this.page.evaluate(async (rules) => {
+      const { violations } = await window.axe.run(document, { preload: false, ...(rules.length > 0 && { runOnly: rules }) });
       const grave = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
       return grave.map(({ id, nodes }) => `${id} at ${nodes.map(({ target, failureSummary }) => `${target} (${failureSummary})`).join(", ")}`);
-    });
+    }, rules);
     must(found.length === 0, `not accessible: ${found.join("; ")}`);
   }
 
@@ -176,7 +182,7 @@ export class Console {
 
 /** Presses Tab until the element has the focus, which must be visible. */
 async function tab(page, selector) {
-  for (let presses = 0; presses < 60; presses += 1) {
+  for (let presses = 0; presses < 200; presses += 1) {
     await page.keyboard.press("Tab");
     if (await page.evaluate((selector) => document.activeElement?.matches(selector), selector)) {
       const shown = await page.evaluate(() => document.activeElement.matches(":focus-visible"));

@@ -73,8 +73,16 @@ const LAST_MINUTES: u32 = 2;
 /// The number of shards.
 const SHARDS: &str = "10";
 
-/// The progress bars of the demo.
-pub const BARS: [&str; 3] = ["created", "pending", "settled"];
+/// The minutes of the day between two lines, where there is no bar.
+const LINE_EVERY: u32 = 3 * 60;
+
+/// The steps of a payment that the bar counts: it is created, claimed, settled, reported, and read at the end.
+const STEPS: u64 = 5;
+
+/// Returns the steps of a demo with so many payments, which its bar counts.
+pub fn steps(payments: u64) -> u64 {
+    payments.saturating_mul(STEPS)
+}
 
 /// The settings of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,9 +149,10 @@ pub async fn run_watched(
     let script = Script::draw(settings.seed, settings.payments, data, day, zone);
     let mut simulation = Simulation::start(&script, settings.seed, reports).await?;
     let totals = simulation.play(&script, progress, &mut watch).await?;
-    progress.say("reading every payment");
+    show(progress, "reading every payment".to_owned(), true);
     let service = *simulation.triggers.service().settings();
-    let audit = audit::audit(simulation.client.bank(), &script, &totals.acknowledged, &service).await?;
+    let read = |read: u64| progress.show(&[totals.steps() + read]);
+    let audit = audit::audit(simulation.client.bank(), &script, &totals.acknowledged, &service, read).await?;
     let night = simulation.inspect(&audit, reports, day).await?;
     let received = simulation.receiver.judge(simulation.client.bank(), day.as_chrono()).await?;
     let context = context(simulation.time.clock().instant() + TimeDelta::minutes(15));
@@ -239,7 +248,8 @@ impl Simulation {
             watch(&Minute { at: now.as_chrono(), tick: &tick, queues: self.triggers.queues() });
             totals.add(tick, now);
             totals.units += self.recorders.take();
-            totals.show(minute, progress);
+            show(progress, totals.at(script, minute), minute.is_multiple_of(LINE_EVERY) || minute == FEED_BEGINS);
+            progress.show(&[totals.steps()]);
             if minute <= ARCHIVED || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
                 continue;
             }
@@ -249,6 +259,7 @@ impl Simulation {
             }
         }
         if settled {
+            show(progress, format!("{}  heads expire", clock(script, EXPIRED)), true);
             for minute in EXPIRED..=EXPIRED + LAST_MINUTES {
                 let now = script.instant(minute);
                 self.time.move_to(now.as_chrono());
@@ -290,16 +301,59 @@ impl Totals {
         self.tick += tick;
     }
 
-    fn show(&self, minute: u32, progress: &Progress) {
-        let created = u64::try_from(self.acknowledged.len()).unwrap_or(u64::MAX);
-        let what = match minute {
+    /// Returns the steps so far.
+    fn steps(&self) -> u64 {
+        let counts = &self.tick.counts;
+        self.created() + counts.claimed + counts.settled() + counts.reported
+    }
+
+    fn created(&self) -> u64 {
+        u64::try_from(self.acknowledged.len()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the state at a minute in words.
+    fn at(&self, script: &Script, minute: u32) -> String {
+        let part = match minute {
             ..360 => "the feed",
             360..1_080 => "the day",
             1_080..MIDNIGHT => "the evening",
             _ => "the night",
         };
-        let time = format!("{DAY} {}  {what}", table::clock_face(minute.into()));
-        progress.say(time);
-        progress.show(&[created, self.tick.counts.claimed, self.tick.counts.settled()]);
+        let (counts, time) = (&self.tick.counts, clock(script, minute));
+        let [created, settled, reported] = [self.created(), counts.settled(), counts.reported].map(table::grouped);
+        format!("{time}  {part:<11}  {created} created, {settled} settled, {reported} reported")
+    }
+}
+
+/// Returns the date and the time of a minute of the day. Minutes count on after midnight.
+fn clock(script: &Script, minute: u32) -> String {
+    let date = script.day().plus_days(minute / MIDNIGHT);
+    format!("{date} {}", table::clock_face(minute.into()))
+}
+
+/// Shows a text, and writes it where lines are wanted.
+fn show(progress: &Progress, text: String, is_line: bool) {
+    if is_line {
+        progress.line(&text);
+    }
+    progress.say(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_date_changes_at_midnight() {
+        let (day, zone) = (DAY.parse().unwrap(), ZONE.parse().unwrap());
+        let script = Script::draw(1, 10, (DataKind::default(), None), day, zone);
+        for (minute, text) in [
+            (FEED_BEGINS, "2026-11-20 01:00"),
+            (MIDNIGHT - 1, "2026-11-20 23:59"),
+            (MIDNIGHT + 30, "2026-11-21 00:30"),
+            (EXPIRED, "2026-11-22 14:00"),
+        ] {
+            assert_eq!(clock(&script, minute), text);
+        }
     }
 }

@@ -28,19 +28,12 @@ const WHERE: &str = "The system is running. /docs shows the HTTP API; /openapi.y
 
 const OPENAPI: &str = include_str!("../../openapi.yaml");
 
-/// Starts the page on our description. The strict validator is a service on the internet, so it stays off.
-const INITIALIZER: &str = r##"window.onload = () => {
-  window.ui = SwaggerUIBundle({
-    "url": "/openapi.yaml",
-    dom_id: "#swagger-ui",
-    deepLinking: true,
-    presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
-    plugins: [SwaggerUIBundle.plugins.DownloadUrl],
-    layout: "StandaloneLayout",
-    "validatorUrl": "none",
-  });
-};
-"##;
+/// Our parts of the page. The others are Swagger UI's.
+const PARTS: [(&str, &str, &str); 3] = [
+    ("index.html", "text/html; charset=utf-8", include_str!("docs/index.html")),
+    ("docs.css", "text/css", include_str!("docs/docs.css")),
+    ("docs.js", "text/javascript", include_str!("docs/docs.js")),
+];
 
 /// The answer to a request for the description or the page, outside of the API's own paths. The
 /// description's examples begin at `now`, in a bank in `zone`.
@@ -78,18 +71,19 @@ fn as_json(zone: BusinessZone, now: UtcSecond) -> Result<String> {
     Ok(payments_machine::yaml::from_str::<Value>(&description(zone, now)?)?.to_string())
 }
 
-/// The page or one of its parts: Swagger UI's, from the archive that its crate carries.
+/// The page or one of its parts: ours, or Swagger UI's, from the archive that its crate carries.
 fn asset(path: &str) -> Result<Response> {
     let name = match path.trim_start_matches('/') {
         "" => "index.html",
-        "swagger-initializer.js" => return Ok(with_type("text/javascript", INITIALIZER.into())),
         name => name,
     };
+    if let Some((_, content_type, part)) = PARTS.iter().find(|(ours, ..)| *ours == name) {
+        return Ok(with_type(content_type, (*part).into()));
+    }
     let Some(file) = unzipped(name)? else {
         return Ok((StatusCode::NOT_FOUND, "There is no such part of this page.").into_response());
     };
     Ok(match name.rsplit('.').next() {
-        Some("html") => with_type("text/html; charset=utf-8", page(&file)?.into()),
         Some("css") => with_type("text/css", file.into()),
         Some("js") => with_type("text/javascript", file.into()),
         Some("png") => with_type("image/png", file.into()),
@@ -110,13 +104,6 @@ fn unzipped(name: &str) -> Result<Option<Vec<u8>>> {
     let mut content = Vec::new();
     file.read_to_end(&mut content)?;
     Ok(Some(content))
-}
-
-/// The page, which finds its parts also where its address does not end with a slash.
-fn page(html: &[u8]) -> Result<String> {
-    let html = std::str::from_utf8(html)?;
-    let (before, after) = html.split_once("<head>").context("a page has a head")?;
-    Ok(format!("{before}<head>\n    <base href=\"{PAGE}/\">{after}"))
 }
 
 fn failed(error: anyhow::Error) -> Response {

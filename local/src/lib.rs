@@ -76,6 +76,8 @@ pub struct Options {
     pub time_zone: BusinessZone,
     /// Its calendars, cut-offs and date rule.
     pub dates: Dates,
+    /// The paused part: `none`, `sending` or `settling`.
+    pub paused: &'static str,
     /// The URL of an engine to use instead of the embedded one.
     pub endpoint: Option<String>,
     /// Whether the HTTP API requires a token.
@@ -111,6 +113,7 @@ impl System {
                 environment.time_zone = options.time_zone.to_string();
                 options.dates.tell(environment, CALENDARS);
                 environment.require_tokens = options.require_tokens;
+                environment.paused = options.paused;
             })
             .clock(&clock)
             .receivers_clock(receivers_clock)

@@ -55,6 +55,10 @@ struct Arguments {
     #[command(flatten)]
     dates: Dates,
 
+    /// Pause sending, or sending and settling: the stack's `Paused`.
+    #[arg(long, value_name = "PART", default_value = "none", value_parser = ["none", "sending", "settling"])]
+    paused: String,
+
     /// Require an access token with every request, as a deployed API does, and start an issuer; without it every
     /// request is allowed that this machine sends, but for changes by pages of other sites. Functions are invoked by hand without one.
     #[arg(long)]
@@ -129,7 +133,7 @@ async fn main() -> Result<()> {
 
 async fn play(settings: &demo::Settings, reports: Option<PathBuf>, json: bool) -> Result<()> {
     let reports = reports.map_or_else(new_folder, Ok)?;
-    let progress = if json { Progress::hidden() } else { Progress::on_stderr(settings.payments, &demo::BARS) }?;
+    let progress = if json { Progress::hidden() } else { Progress::whole_on_stderr(demo::steps(settings.payments)) }?;
     let summary = demo::run(settings, &reports, &progress).await?;
     if json {
         println!("{}", summary.json());
@@ -158,9 +162,15 @@ async fn serve(arguments: Arguments) -> Result<()> {
         reports,
         time_zone,
         dates,
+        paused,
         require_tokens,
         sandbox,
     } = arguments;
+    let paused = match paused.as_str() {
+        "sending" => "sending",
+        "settling" => "settling",
+        _ => "none",
+    };
     if sandbox && endpoint.is_some() {
         bail!("--sandbox needs the embedded engine, because its clock starts anew; unset DYNAMODB_ENDPOINT");
     }
@@ -182,6 +192,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
         reports,
         time_zone,
         dates,
+        paused,
         endpoint,
         require_tokens,
         sandbox,

@@ -6,7 +6,7 @@ pub mod yaml;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use chrono::TimeDelta;
 use payments_delivery::queue::QueueMappingSettings;
 use payments_delivery::{StreamSettings, seconds};
@@ -27,6 +27,10 @@ pub const OURS: &str = include_str!("../../template.yaml");
 const CONFIG: &str = include_str!("../../samconfig.toml");
 
 static READ: LazyLock<Result<Template, YamlError>> = LazyLock::new(|| Template::read(OURS));
+static SENDING_PAUSED: LazyLock<Result<Template, YamlError>> =
+    LazyLock::new(|| Template::read_while(OURS, Some("sending")));
+static SETTLING_PAUSED: LazyLock<Result<Template, YamlError>> =
+    LazyLock::new(|| Template::read_while(OURS, Some("settling")));
 
 /// The attributes of functions, events and queues that one machine does not simulate: they configure AWS itself, routes, or
 /// the retention of waiting records. `Environment` is among them, because variables are read when a function asks for
@@ -153,18 +157,37 @@ impl Template {
         READ.as_ref().map_err(|error| anyhow!("template.yaml, {error}"))
     }
 
+    /// Returns the template of this repository, deployed with this value of the parameter `Paused`.
+    ///
+    /// # Errors
+    /// Those of [`ours`](Self::ours), or the parameter has no such value.
+    pub fn ours_while(paused: &str) -> Result<&'static Self> {
+        let read = match paused {
+            "none" => return Self::ours(),
+            "sending" => &SENDING_PAUSED,
+            "settling" => &SETTLING_PAUSED,
+            other => bail!("Paused is none, sending or settling, but not {other:?}"),
+        };
+        read.as_ref().map_err(|error| anyhow!("template.yaml, {error}"))
+    }
+
     /// Reads a template.
     ///
     /// # Errors
     /// An error with the line, if the text is not YAML, or has an unknown attribute, an unknown intrinsic function or a
     /// value of the wrong type.
     pub fn read(text: &str) -> Result<Self, YamlError> {
+        Self::read_while(text, None)
+    }
+
+    fn read_while(text: &str, paused: Option<&'static str>) -> Result<Self, YamlError> {
         let document = Node::parse(text)?;
         let globals = document.field("Globals")?.field("Function")?;
         let resources = document.field("Resources")?;
         let intrinsics = Intrinsics {
             parameters: document.field("Parameters")?.clone(),
             conditions: document.field("Conditions")?.clone(),
+            paused,
             resources: resources.fields().iter().map(|(id, _)| id.clone()).collect(),
         };
         let (mut functions, mut queues) = (Vec::new(), Vec::new());

@@ -78,7 +78,7 @@ impl Triggers {
     /// dispatched before is no longer pending, or is dispatched again. A change that was counted before is not counted
     /// again, because its checkpoint has passed it.
     pub async fn new(stack: &Stack, functions: Arc<dyn Handlers>, service: TransactionServiceSettings) -> Result<Self> {
-        let (template, stream) = (Template::ours()?, stack.stream().await?);
+        let (template, stream) = (Template::ours_while(stack.environment.paused)?, stack.stream().await?);
         let (zone, queues) = (stack.environment.time_zone.parse()?, stack.queues.clone());
         let mut mappings = Vec::new();
         for function in &template.functions {

@@ -99,6 +99,7 @@ fn options() -> Result<Options> {
         reports: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?.keep(),
         time_zone: "Europe/London".parse()?,
         dates: Dates::default(),
+        paused: "none",
         endpoint: None,
         require_tokens: false,
         sandbox: false,

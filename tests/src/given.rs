@@ -128,7 +128,7 @@ async fn take(world: &World, step: &str, at: &str) -> Result<()> {
         "failed" => happens(failed()).await,
         "redriven" => {
             let (key, _) = scheduled(world, payment(FIRST)?).await?;
-            ensure!(world.store().await.redrive(&key, 1, 2).await?, "it is pending");
+            ensure!(world.store().await.redrive(&key, 1, 2, at.parse()?).await?, "it is pending");
             Ok(())
         }
         "a-day" => a_day(world, at).await,

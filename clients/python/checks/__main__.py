@@ -2,7 +2,7 @@
 
 import sys
 
-from . import batches, broken, lists, numbers, payments, retries, tokens  # noqa: F401
+from . import batches, broken, endpoints, lists, numbers, payments, retries, tokens  # noqa: F401
 from .suite import run
 
 sys.exit(1 if run() else 0)

@@ -2,6 +2,8 @@
 
 import json
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -53,6 +55,9 @@ class Seen:
 
 # The bytes of a slow body.
 MANY = 1_000_000
+# The bank sends a test at once, and events within some seconds.
+POLLS = 1000
+POLL_SECONDS = 0.02
 CREATED = Answer(201, PAYMENT)
 GATEWAY_SLOW = Answer(504, {"message": "Endpoint request timed out"})
 
@@ -67,6 +72,15 @@ def throttled(seconds: int) -> Answer:
     """Returns the answer of a bank that has too much work."""
     body = problem(503, "throttled", retryAfterSeconds=seconds)
     return Answer(503, body, {"Retry-After": str(seconds), "Content-Type": "application/problem+json"})
+
+
+def poll(condition: Callable[[], bool]) -> None:
+    """Waits until something is so, which the running bank does by itself."""
+    for _ in range(POLLS):
+        if condition():
+            return
+        time.sleep(POLL_SECONDS)
+    raise AssertionError(f"not within {POLLS * POLL_SECONDS} seconds")
 
 
 class Fake:
@@ -96,8 +110,8 @@ class Fake:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        plan = Retries(wait=self._wait, clock=lambda: self.now, random=lambda: random, **retries)
-        self.bank = Bank(self.url, token, retries=plan, timeout=timeout)
+        self.retries = Retries(wait=self._wait, clock=lambda: self.now, random=lambda: random, **retries)
+        self.bank = Bank(self.url, token, retries=self.retries, timeout=timeout)
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:

@@ -1,10 +1,12 @@
 """Checks of lists and counts at the running bank."""
 
+import datetime
+
 from scheduled_payments import Payment
 
 from .fake import PAYMENT, Answer, Fake
 from .suite import check, equal
-from .world import BANK, SETTLED_KEY, TODAY, TRANSACTION, day, order, problem_of, without_data
+from .world import BANK, SETTLED_KEY, TODAY, TRANSACTION, day, order, problem_of, type_error_of, without_data
 
 
 def five(account: str) -> list[Payment]:
@@ -29,6 +31,10 @@ def pages_descending() -> None:
 def date_range() -> None:
     created = five("py-range")
     equal(list(BANK.list("py-range", from_=day(11), to=day(13))), created[1:4])
+    equal(list(BANK.list("py-range", from_=str(day(11)), to=str(day(13)))), created[1:4])
+    for wrong in (20261230, datetime.datetime.now()):
+        assert "2026-12-30" in type_error_of(BANK.due, wrong)
+        assert "2026-12-30" in type_error_of(BANK.counts, wrong)
 
 
 @check("several-statuses")

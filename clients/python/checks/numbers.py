@@ -57,4 +57,9 @@ def unknown_values() -> None:
         equal((found.status, found.move_reason, found.trail[1].by.kind), ("DISPUTED", "strike", "court"))
         equal(found.failure_code, "ZZ99")
         equal([result.status_code for result in fake.bank.create_account_batch("acc-1", [entry("k")])], [409])
-        equal([event.type_ for event in fake.bank.events().events], ["payment.disputed"])
+        [read] = fake.bank.events().events
+        equal(read.type_, "payment.disputed")
+        # Absent fields are not printed.
+        at = f"at={read.at!r}"
+        equal(repr(read), f"Event(id='1', type_='payment.disputed', {at}, epoch=1, v=1, status='DISPUTED')")
+        equal((repr(read.reference), repr(found).count("UNSET")), ("UNSET", 0))

@@ -8,7 +8,7 @@ from typing import Any
 from scheduled_payments import UNSET, Bank
 
 from .suite import check, equal
-from .world import BANK, LARGEST, day, order, problem_of, raw_payment, without_data
+from .world import BANK, LARGEST, day, order, problem_of, raw_payment, type_error_of, without_data
 
 # Every kind of JSON, among them integers that no double holds.
 EVERY_KIND: Any = [
@@ -103,6 +103,7 @@ def all_faults() -> None:
     wrong = order(payee_account_id="..", amount_minor=0, currency="gbp")
     error = problem_of(BANK.create, "py-faults", "faults-1", wrong)
     equal((error.kind, error.field), ("invalid-payee", "payeeAccountId"))
+    assert "isoformat" in type_error_of(BANK.create, "py-faults", "faults-2", order(scheduled_for=day(7)))
     found = [(fault.pointer, fault.type.rpartition(":")[2]) for fault in error.errors]
     places = [
         ("/payeeAccountId", "invalid-payee"),

@@ -1,5 +1,7 @@
 """Checks of what is sent again, and when."""
 
+from scheduled_payments import Bank
+
 from .fake import CREATED, GATEWAY_SLOW, Answer, Fake, problem, throttled
 from .suite import check, equal
 from .world import error_of, order, problem_of
@@ -86,6 +88,16 @@ def silent_server() -> None:
         same(fake, 2)
         # Not httpx's own of 5 seconds.
         equal(fake.bank.generated.get_httpx_client().timeout.read, 0.2)
+
+
+@check("refused-connection")
+def refused_connection() -> None:
+    with Fake(attempts=2) as fake:
+        closed = fake.url
+    with Fake(attempts=2) as fake, Bank(closed, retries=fake.retries) as bank:
+        error = error_of(bank.calendars)
+        equal((type(error).__name__, error.status, fake.pauses), ("NoAnswer", None, [0.5]))
+        assert closed.removeprefix("http://") in error.detail and "refused" in error.detail, error.detail
 
 
 @check("internal-once")

@@ -67,3 +67,12 @@ def problem_of(call: Any, *arguments: Any, **named: Any) -> ProblemError:
     error = error_of(call, *arguments, **named)
     assert isinstance(error, ProblemError), repr(error)
     return error
+
+
+def type_error_of(call: Any, *arguments: Any) -> str:
+    """Returns the text of the TypeError that a call raises."""
+    try:
+        call(*arguments)
+    except TypeError as error:
+        return str(error)
+    raise AssertionError("no error")

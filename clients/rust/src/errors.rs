@@ -33,7 +33,7 @@ pub enum Error {
     /// No response: the connection was refused or lost, or too slow. The request may have taken effect.
     #[error("No response from {host}: {reason}")]
     NoAnswer {
-        /// The host of the request.
+        /// The host of the request, with its port if the URL names one.
         host: String,
         /// The fault of the connection.
         reason: String,

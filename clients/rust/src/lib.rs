@@ -17,6 +17,7 @@ mod sender;
 mod tokens;
 mod transport;
 mod values;
+mod verify;
 mod webhooks;
 
 pub use amendments::{Amended, PaymentVersion};
@@ -35,6 +36,7 @@ pub use retries::{Retries, SystemTimer, Timer, Tries};
 pub use tokens::{ClientCredentials, Token};
 pub use transport::Transport;
 pub use values::{Data, DateRule, ScheduledFor, Status};
+pub use verify::{TOLERANCE, WebhookError, verify};
 pub use webhooks::{
     Delivery, DeliveryError, Endpoint, EndpointOrder, EndpointSecret, Failing, MissedEvents, SkippedEvent,
 };
@@ -43,3 +45,8 @@ pub use webhooks::{
 #[cfg(all(doctest, feature = "http"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Compiles the example of `docs/events.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/events.md")]
+struct Events;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 
 use crate::errors::{BoxError, Error};
 
@@ -31,7 +31,7 @@ pub(crate) struct Line {
 impl Line {
     /// Returns the whole response to a request, whatever its status.
     pub(crate) async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
-        let host = request.uri().host().unwrap_or_default().to_owned();
+        let host = host(request.uri());
         let reason = match tokio::time::timeout(self.timeout, self.transport.exchange(request)).await {
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(error)) => causes(error.as_ref()),
@@ -39,6 +39,12 @@ impl Line {
         };
         Err(Error::NoAnswer { host, reason })
     }
+}
+
+/// Returns the host of a URL, with its port if the URL names one.
+fn host(url: &Uri) -> String {
+    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+    format!("{}{port}", url.host().unwrap_or_default())
 }
 
 /// Returns an error with its causes.

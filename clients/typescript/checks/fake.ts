@@ -1,5 +1,6 @@
 // A server that gives the answers of a list, and keeps the requests: for what no healthy bank answers.
 
+import { strict as assert } from "node:assert";
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -34,6 +35,9 @@ export interface Answer {
 /** The wait of a slow answer before each byte of its body. */
 const BYTE_MILLISECONDS = 5;
 
+const POLLS = 1000;
+const POLL_MILLISECONDS = 20;
+
 /** A request that arrived. */
 export interface Seen {
   path: string;
@@ -53,6 +57,14 @@ export function problem(status: number, kind: string, more: object = {}): object
 export function throttled(seconds: number): Answer {
   const headers = { "Retry-After": String(seconds), "Content-Type": "application/problem+json" };
   return { status: 503, body: problem(503, "throttled", { retryAfterSeconds: seconds }), headers };
+}
+
+/** Waits until something is so, which the running bank does by itself: a test at once, and events within some seconds. */
+export async function poll(condition: () => boolean): Promise<void> {
+  for (let polls = 0; !condition(); polls += 1) {
+    assert(polls < POLLS, `not within ${POLLS * POLL_MILLISECONDS} ms`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MILLISECONDS));
+  }
 }
 
 /** The server, and a bank's client for it that keeps its pauses instead of waiting. */

@@ -2,6 +2,7 @@
 
 import "./batches.js";
 import "./broken.js";
+import "./endpoints.js";
 import "./lists.js";
 import "./numbers.js";
 import "./payments.js";

@@ -1,5 +1,7 @@
 // Checks of what is sent again, and when.
 
+import { strict as assert } from "node:assert";
+import { Bank } from "scheduled-payments";
 import { type Answer, CREATED, type Fake, GATEWAY_SLOW, PAYMENT, problem, throttled, withFake } from "./fake.js";
 import { check, equal } from "./suite.js";
 import { errorOf, order, problemOf } from "./world.js";
@@ -89,6 +91,16 @@ check("silent-server", async () => {
     same(fake, 2);
   };
   await withFake([{ cut: "never" }, { cut: "never" }], silent, { attempts: 2 }, "t", 0.2);
+});
+
+check("refused-connection", async () => {
+  let closed = "";
+  await withFake([], async ({ url }) => {
+    closed = url;
+  });
+  const error = await errorOf(new Bank(closed, "t", { retries: { attempts: 1 } }).calendars());
+  equal([error.name, error.status], ["NoAnswer", undefined]);
+  assert(error.detail.includes(`${new URL(closed).host}: `) && error.detail.includes("ECONNREFUSED"), error.detail);
 });
 
 check("internal-once", async () => {

@@ -1,7 +1,8 @@
 // The bank: each operation of the API as a method.
 
 import { type Result, sendBatch } from "./batches.js";
-import { GatewayError } from "./errors.js";
+import { type CallOptions, type Through, read, requestId, segment } from "./calls.js";
+import { Endpoints } from "./endpoints.js";
 import { type Client, createClient } from "./generated/client/index.js";
 import * as api from "./generated/sdk.gen.js";
 import type {
@@ -22,7 +23,7 @@ import type {
   PaymentVersions,
   Status,
 } from "./generated/types.gen.js";
-import { fromJson, toJson } from "./json.js";
+import { toJson } from "./json.js";
 import { Pages, checkMoves } from "./pages.js";
 import { type Retries, retriesWith } from "./retries.js";
 import * as shapes from "./shapes.js";
@@ -50,11 +51,6 @@ export type DayCounts = Omit<GeneratedDayCounts, "sums"> & { sums: Record<string
 export interface BankOptions {
   retries?: Partial<Retries>;
   timeoutSeconds?: number;
-}
-
-export interface CallOptions {
-  /** The id of this request: see `X-Request-Id` in openapi.yaml. */
-  requestId?: string;
 }
 
 export interface AmendOptions extends CallOptions {
@@ -86,6 +82,7 @@ export interface DueOptions extends CallOptions {
 export class Bank {
   /** For requests that this class has no method for. Its answers are texts; `data` is one, too. */
   readonly generated: Client;
+  readonly webhookEndpoints: Endpoints;
   readonly #retries: Retries;
 
   constructor(baseUrl: string, token?: Token, options: BankOptions = {}) {
@@ -99,6 +96,7 @@ export class Bank {
       bodySerializer: toJson,
       throwOnError: true,
     });
+    this.webhookEndpoints = new Endpoints(this.#client);
   }
 
   /** Creates a payment. Use a new key for each payment; the same key and order return the same payment. */
@@ -242,7 +240,7 @@ export class Bank {
     return read(await api.getCalendar({ ...this.#client, path, headers: requestId(options) }), shapes.calendar);
   }
 
-  get #client(): { client: Client; throwOnError: true } {
+  get #client(): Through {
     return { client: this.generated, throwOnError: true };
   }
 }
@@ -255,32 +253,9 @@ function dayCounts(day: GeneratedDayCounts): DayCounts {
   return { ...day, sums: Object.fromEntries(sums) };
 }
 
-/** Returns what a success contains. The generated code has only its text, because it would round large integers. */
-function read<T>({ data, response }: { data: unknown; response: Response }, shape: shapes.Shape): T {
-  const value = valueOf(String(data));
-  if (!shape(value)) {
-    const start = String(data).slice(0, 200);
-    throw new GatewayError(`Not the answer that openapi.yaml describes: ${start}`, response.status, response.headers);
-  }
-  return value as T;
-}
-
-/** Returns the value of a text, or undefined if it is not JSON. */
-function valueOf(text: string): unknown {
-  try {
-    return fromJson(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Returns whether an earlier request did what this one asks for. */
 function isReplayed({ response }: { response: Response }): boolean {
   return response.headers.get("Idempotent-Replayed") === "true";
-}
-
-function requestId({ requestId }: CallOptions): { "X-Request-Id"?: string } {
-  return requestId === undefined ? {} : { "X-Request-Id": requestId };
 }
 
 /** An empty list means all statuses, as none does. */
@@ -295,12 +270,4 @@ function included(withData: boolean | undefined): { include?: "data" } {
 /** Returns the header that sends a key. One that begins with a double quote is sent in quotes. */
 function keyHeader(key: string): string {
   return key.startsWith('"') ? JSON.stringify(key) : key;
-}
-
-/** Returns an id that can be a segment of a path. Programs between would remove dots, and so change the request. */
-function segment(id: string): string {
-  if (["", ".", ".."].includes(id)) {
-    throw new RangeError(`an id must not be "${id}"`);
-  }
-  return id;
 }

@@ -77,6 +77,15 @@ const amount = { amountMinor: optional(integer) };
 const event = { id: text, type: text, at: text, epoch: integer, v: integer, version: optional(integer), ...amount };
 const events = list(object({ ...event, previous: optional(object(amount)) }));
 export const eventPage = object({ events, nextCursor: text, hasMore: flag });
+export const message = object({ events });
+
+const delivery = object({ at: text, messageId: text, bodies: integer, events: integer, outcome: text });
+const state = { status: text, cursor: text, segmentsBehind: integer, deliveries: list(delivery) };
+const settings = { url: text, createdAt: text, updatedAt: text, secretGeneration: integer };
+export const deletedEndpoint = object({ id: text });
+export const endpoint = object({ id: text, ...settings, ...state });
+export const endpoints = object({ endpoints: list(endpoint) });
+export const secrets = object({ secrets: list(object({ generation: integer, secret: text, until: optional(text) })) });
 
 const closed = optional(list(object({ date: text, name: text })));
 export const calendar = object({ calendarId: text, calendarVersion: text, timeZone: text, from: text, to: text, closed });

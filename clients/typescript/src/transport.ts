@@ -47,7 +47,9 @@ async function exchange(request: Request, timeoutSeconds: number): Promise<Answe
     return { status: response.status, headers: response.headers, text: decode(bytes, false), isUtf8: isUtf8(bytes) };
   } catch (error) {
     const { host } = new URL(request.url);
-    throw new NoAnswer(`No answer from ${host}: ${error}`, undefined, undefined, { cause: error });
+    // The cause names what `fetch failed` does not.
+    const reason = (error instanceof Error && error.cause) || error;
+    throw new NoAnswer(`No answer from ${host}: ${reason}`, undefined, undefined, { cause: error });
   }
 }
 

@@ -53,14 +53,26 @@ impl Guide {
 
     /// Renders the text below each heading, up to the next one. `all` has the guides to which links can lead.
     pub(crate) fn bodies<'g>(&'g self, all: &'g [Self]) -> Result<Vec<String>, String> {
-        let mut page =
-            Page { guide: self, all, begun: 0, bodies: Vec::new(), events: Vec::new(), within: Within::Text };
+        let mut page = Page {
+            guide: self,
+            all,
+            begun: 0,
+            bodies: Vec::new(),
+            events: Vec::new(),
+            within: Within::Text,
+            table: Table::default(),
+        };
         for event in parse(&self.text) {
             page.take(event)?;
         }
         page.end_section();
         Ok(page.bodies)
     }
+}
+
+/// A text as the value of an attribute.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")
 }
 
 /// The anchor that GitHub gives to a heading.
@@ -94,6 +106,17 @@ struct Page<'g> {
     /// The events of the section.
     events: Vec<Event<'g>>,
     within: Within,
+    table: Table,
+}
+
+/// The table that has begun.
+#[derive(Default)]
+struct Table {
+    is_head: bool,
+    /// The titles of its columns.
+    titles: Vec<String>,
+    /// The number of the row's cells that have begun.
+    cells: usize,
 }
 
 impl<'g> Page<'g> {
@@ -118,14 +141,9 @@ impl<'g> Page<'g> {
                 }
                 _ => self.markup("</a>"),
             },
-            // Without alignments, which would be inline styles.
-            Event::Start(Tag::Table(_)) => {
-                self.markup("<div class=\"scroll\" tabindex=\"0\">");
-                self.events.push(Event::Start(Tag::Table(Vec::new())));
-            }
-            Event::End(TagEnd::Table) => {
-                self.events.push(event);
-                self.markup("</div>");
+            Event::Start(Tag::Table(_) | Tag::TableHead | Tag::TableRow | Tag::TableCell)
+            | Event::End(TagEnd::Table | TagEnd::TableHead | TagEnd::TableRow | TagEnd::TableCell) => {
+                self.table_part(&event);
             }
             Event::Start(Tag::CodeBlock(_)) => {
                 self.within = Within::Code;
@@ -139,6 +157,44 @@ impl<'g> Page<'g> {
             other => self.events.push(other),
         }
         Ok(())
+    }
+
+    /// Renders a part of a table, whose rows are cards on a phone: each cell has its column's title, and each part its role.
+    fn table_part(&mut self, part: &Event<'_>) {
+        match part {
+            Event::Start(Tag::Table(_)) => {
+                self.table = Table::default();
+                self.markup("<table class=\"cards\" role=\"table\">");
+            }
+            Event::End(TagEnd::Table) => self.markup("</tbody></table>\n"),
+            Event::Start(Tag::TableHead) => {
+                self.table.is_head = true;
+                self.markup("<thead role=\"rowgroup\"><tr role=\"row\">");
+            }
+            Event::End(TagEnd::TableHead) => {
+                self.table.is_head = false;
+                self.markup("</tr></thead><tbody role=\"rowgroup\">\n");
+            }
+            Event::Start(Tag::TableRow) => {
+                self.table.cells = 0;
+                self.markup("<tr role=\"row\">");
+            }
+            Event::End(TagEnd::TableRow) => self.markup("</tr>\n"),
+            Event::Start(_) if self.table.is_head => {
+                self.table.titles.push(String::new());
+                self.markup("<th role=\"columnheader\" scope=\"col\">");
+            }
+            Event::End(_) if self.table.is_head => self.markup("</th>"),
+            Event::Start(_) => {
+                let place = self.table.cells;
+                self.table.cells += 1;
+                // A card begins with the first cell, which needs no title.
+                let title = self.table.titles.get(place).filter(|title| place > 0 && !title.is_empty());
+                let title = title.map(|title| format!(" data-l=\"{}\"", escaped(title))).unwrap_or_default();
+                self.markup(format!("<td role=\"cell\" class=\"all\"{title}><span>"));
+            }
+            _ => self.markup("</span></td>"),
+        }
     }
 
     fn markup(&mut self, markup: impl Into<String>) {
@@ -173,6 +229,11 @@ impl<'g> Page<'g> {
 
     /// Adds a text. Names of other alarms in it lead to their entries.
     fn text(&mut self, text: &str) {
+        if self.table.is_head
+            && let Some(title) = self.table.titles.last_mut()
+        {
+            title.push_str(text);
+        }
         let own = self.guide.headings[..self.begun].last().map(|heading| heading.title.as_str());
         let alarms = self.all.iter().filter(|guide| guide.name == ALARMS.0).flat_map(|guide| &guide.headings);
         let alarms: Vec<_> = alarms.filter(|it| it.level == ALARMS.1 && Some(it.title.as_str()) != own).collect();

@@ -24,9 +24,9 @@ BusBehind, 2, and `BusBehind`.
 
 An <img src=x onerror=pwn()> and [a link](javascript:window.pwned=1).
 
-| right |
-|--:|
-| `<b>` & \"c\" |
+| right | \"next\" |
+|--:|---|
+| `<b>` & \"c\" | d |
 
 ```sh
 echo <id>

@@ -5,26 +5,33 @@
 //! If repeating the action changes nothing, it is then repeated, so that it completes.
 
 mod cancel;
+mod ended;
 mod endpoint;
+mod finding;
 mod letters;
 mod preview;
 mod run;
+mod send_again;
 
 use std::str::FromStr;
 
 use chrono::TimeDelta;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::webhook::EndpointId;
-use payments_model::{ActionId, Actor, PaymentId, UtcSecond};
-use payments_store::{ActionName, AuditEntry, AuditIntent, AuditMonth, AuditOutcome};
+use payments_model::{ActionId, Actor, UtcSecond};
+use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
+use crate::actions::cancel::Chosen;
+use crate::actions::ended::ended;
 use crate::actions::endpoint::Deed;
+use crate::actions::finding::CloseFinding;
 use crate::actions::preview::counted;
 use crate::actions::run::Run;
+use crate::actions::send_again::SendAgain;
 use crate::function::{Console, no_such_page};
-use crate::html::link;
 use crate::operations::BankQueue;
+use crate::told::{REFUSED, UNKNOWN};
 
 /// The longest body, in bytes: four times a hundred ids of payments, each on a line.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -58,8 +65,12 @@ enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
     /// Cancel payments.
-    Cancel(Vec<PaymentId>),
-    /// Test a webhook endpoint, replay events to it, or skip one.
+    Cancel(Vec<Chosen>),
+    /// Send the request of a payment again.
+    SendAgain(SendAgain),
+    /// Close a finding.
+    CloseFinding(CloseFinding),
+    /// Test or enable a webhook endpoint, replay events to it, or skip one.
     Endpoint(EndpointId, Deed),
     /// Move dead letters back.
     MoveLetters(BankQueue),
@@ -84,6 +95,8 @@ impl Action {
     fn read(name: &str, form: &mut Form) -> Result<Self, Problem> {
         match name {
             "cancel" => Ok(Self::Cancel(cancel::read(form)?)),
+            send_again::NAME => Ok(Self::SendAgain(SendAgain::read(form)?)),
+            finding::NAME => Ok(Self::CloseFinding(CloseFinding::read(form)?)),
             MOVE_LETTERS => Ok(Self::MoveLetters(letters::read(form)?)),
             _ => {
                 if let Some(run) = Run::read(name, form) {
@@ -98,6 +111,8 @@ impl Action {
     fn name(&self) -> &'static str {
         match self {
             Self::Cancel(_) => "cancel",
+            Self::SendAgain(_) => send_again::NAME,
+            Self::CloseFinding(_) => finding::NAME,
             Self::Endpoint(_, deed) => deed.name(),
             Self::MoveLetters(_) => MOVE_LETTERS,
             Self::Start(run) => run.name(),
@@ -108,6 +123,8 @@ impl Action {
     fn title(&self) -> String {
         match self {
             Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
+            Self::SendAgain(again) => again.title(),
+            Self::CloseFinding(close) => close.title(),
             Self::Endpoint(id, deed) => deed.title(id),
             Self::MoveLetters(queue) => letters::title(*queue),
             Self::Start(run) => run.title(),
@@ -118,6 +135,8 @@ impl Action {
     fn fields(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Cancel(payments) => vec![("payments", cancel::lines(payments))],
+            Self::SendAgain(again) => again.fields(),
+            Self::CloseFinding(close) => close.fields(),
             Self::Endpoint(id, deed) => deed.fields(id),
             Self::MoveLetters(queue) => vec![("queue", queue.to_string())],
             Self::Start(run) => run.fields(),
@@ -127,7 +146,7 @@ impl Action {
     /// Whether repeating the action changes nothing.
     fn can_be_repeated(&self) -> bool {
         match self {
-            Self::Cancel(_) => true,
+            Self::Cancel(_) | Self::SendAgain(_) | Self::CloseFinding(_) => true,
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
             // A repeated move would also move messages that arrived since, and nobody asked for a second run.
             Self::MoveLetters(_) | Self::Start(_) => false,
@@ -138,10 +157,25 @@ impl Action {
     fn place_to_look(&self) -> &'static str {
         match self {
             Self::Cancel(_) => "Look at the payments",
+            Self::SendAgain(_) | Self::CloseFinding(_) => "Look at the payment",
             Self::Endpoint(..) => "Look at the endpoint",
             Self::MoveLetters(_) => "Look at Queues",
             Self::Start(_) => "Look at the function's log",
         }
+    }
+
+    /// A confirmation names what its preview showed.
+    fn require_previewed(&self) -> Result<(), Problem> {
+        let is_previewed = match self {
+            Self::Cancel(payments) => payments.iter().all(Chosen::is_previewed),
+            Self::SendAgain(again) => again.is_previewed(),
+            Self::CloseFinding(close) => close.has_reason(),
+            Self::Endpoint(_, deed) => deed.is_previewed(),
+            Self::MoveLetters(_) => true,
+            Self::Start(run) => run.is_previewed(),
+        };
+        let detail = "The confirmation does not name what its preview showed; preview the action again.";
+        if is_previewed { Ok(()) } else { Err(Problem::new(ProblemKind::InvalidShape, detail)) }
     }
 
     /// The fields as the trail keeps them.
@@ -168,6 +202,7 @@ impl Console {
                 let name =
                     ActionName { previewed_at: form.get("at", MAX_AT_BYTES)?, id: form.get("id", MAX_ID_BYTES)? };
                 form.end()?;
+                action.require_previewed()?;
                 self.confirmed(request, name, &action).await?
             }
         };
@@ -202,25 +237,47 @@ impl Console {
                 let (preview, can) = self.preview_cancel(payments).await?;
                 (preview, Action::Cancel(can))
             }
-            Action::Endpoint(id, deed) => (self.preview_endpoint(id, deed).await?, asked.clone()),
+            Action::SendAgain(again) => {
+                let (preview, seen) = self.preview_send_again(again).await?;
+                (preview, Action::SendAgain(seen))
+            }
+            Action::CloseFinding(close) => {
+                (self.preview_close_finding(close).await?, Action::CloseFinding(close.without_reason()))
+            }
+            Action::Endpoint(id, Deed::Ask) => return Ok(endpoint::asked(id)),
+            Action::Endpoint(id, deed) => {
+                let (preview, deed) = self.preview_endpoint(id, deed).await?;
+                (preview, Action::Endpoint(id.clone(), deed))
+            }
             Action::MoveLetters(queue) => (self.preview_letters(*queue).await?, asked.clone()),
-            Action::Start(run) => (self.preview_run(run).await?, asked.clone()),
+            Action::Start(run) => {
+                let (preview, run) = self.preview_run(run).await?;
+                (preview, Action::Start(run))
+            }
         };
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
         let id = ActionId::derive(request.gateway_id(), at, &what);
         Ok(html! {
-            (title(&asked.title()))
-            (preview.shown)
-            @match preview.button {
-                Some(button) => form data-action=(action.name()) {
+            form data-action=(action.name()) {
+                (title(&if preview.buttons.is_some() { format!("{}?", action.title()) } else { asked.title() }))
+                div class="body" {
+                    @if preview.buttons.is_none() { p { b { "There is nothing to do." } } }
+                    (preview.shown)
                     @for (name, value) in action.fields() { input type="hidden" name=(name) value=(value); }
                     input type="hidden" name="at" value=(at);
                     input type="hidden" name="id" value=(id);
                     input type="hidden" name="step" value="do";
-                    button { (button) }
-                },
-                None => p { "There is nothing to do." },
+                }
+                div class="foot" {
+                    @match preview.buttons {
+                        Some(buttons) => {
+                            button type="button" data-close { (buttons.keep) }
+                            button class=(if buttons.is_final { "fill" } else { "primary" }) { (buttons.act) }
+                        }
+                        None => (CLOSE),
+                    }
+                }
             }
         })
     }
@@ -253,13 +310,13 @@ impl Console {
                 let goes_on = !is_late && (is_own || action.can_be_repeated());
                 if entry.outcome.is_some() || !goes_on {
                     let is_recent = since.saturating_add(UNDER_WAY) > now;
-                    return Ok(ended(action, name, entry.outcome.as_ref(), is_recent));
+                    return Ok(ended(action, (name, since), entry.outcome.as_ref(), is_recent));
                 }
             }
         }
         let result = match self.perform(action, &by, since).await {
             Ok(lines) => lines.join("\n"),
-            Err(problem) if problem.status() < 500 => format!("refused: {}", problem.detail()),
+            Err(problem) if problem.status() < 500 => format!("{REFUSED}{}", problem.detail()),
             // The action may have happened, so the trail has no outcome.
             Err(problem) if action.can_be_repeated() => return Err(problem),
             Err(problem) => {
@@ -270,7 +327,7 @@ impl Console {
         let outcome = AuditOutcome { at: self.clock.now(), result };
         // If another confirmation was faster, the trail has its outcome.
         let outcome = self.store.put_audit_outcome(name, &outcome).await?.unwrap_or(outcome);
-        Ok(ended(action, name, Some(&outcome), false))
+        Ok(ended(action, (name, since), Some(&outcome), false))
     }
 
     async fn entry(&self, name: ActionName) -> Result<Option<AuditIntent>, Problem> {
@@ -286,6 +343,8 @@ impl Console {
     async fn perform(&self, action: &Action, by: &Actor, since: UtcSecond) -> Result<Vec<String>, Problem> {
         match action {
             Action::Cancel(payments) => self.cancel_all(payments, by, since).await,
+            Action::SendAgain(again) => Ok(vec![self.send_again(again, since).await?]),
+            Action::CloseFinding(close) => Ok(vec![self.close_finding(close, by, since).await?]),
             Action::Endpoint(id, deed) => Ok(vec![self.do_to_endpoint(id, deed, by).await?]),
             Action::MoveLetters(queue) => Ok(vec![self.move_letters(*queue).await?]),
             Action::Start(run) => Ok(vec![self.start(run).await?]),
@@ -306,27 +365,8 @@ fn another_action() -> Problem {
 
 /// The heading of an answer, to which the script moves the reader.
 fn title(text: &str) -> Markup {
-    html! { h2 id="dialog-title" tabindex="-1" { (text) } }
+    html! { div class="head" { h2 id="dialog-title" tabindex="-1" { (text) } } }
 }
 
-/// The outcome of an action. An action that was confirmed a moment ago may be under way.
-fn ended(action: &Action, name: ActionName, outcome: Option<&AuditOutcome>, is_recent: bool) -> Markup {
-    let month = AuditMonth::from_second(name.previewed_at).to_string();
-    html! {
-        (title(&action.title()))
-        @match outcome {
-            Some(outcome) => (result(outcome)),
-            None if is_recent => p class="warn" { "It was confirmed a moment ago, and may be under way. The audit trail shows what came of it." },
-            None => p class="warn" { (UNKNOWN) ". " (action.place_to_look()) " before you preview it again." },
-        }
-        p { a href=(link("audit", &[("month", &month)])) { "Audit trail" } }
-    }
-}
-
-/// The outcome shown for an intent without one.
-pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
-
-/// A recorded outcome.
-pub(crate) fn result(outcome: &AuditOutcome) -> Markup {
-    html! { ul { @for line in outcome.result.lines() { li { (line) } } } }
-}
+/// The button that closes a dialog.
+const CLOSE: PreEscaped<&str> = PreEscaped(r#"<button type="button" data-close>Close</button>"#);

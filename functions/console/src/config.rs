@@ -22,6 +22,8 @@ pub struct Config {
     pub business_days: BusinessDays,
     /// The number of shards to read.
     pub read_shards: ShardCount,
+    /// The dispatch attempts of a payment before an operator has to act.
+    pub max_attempts: u32,
     /// `CONSOLE`: whether the bank has a console. Without it, each of its routes is unknown.
     pub is_on: bool,
     /// The sign-in of operators. Without it, the browser sends no token: on one machine only,
@@ -81,6 +83,7 @@ impl Config {
             },
             business_days: business_days(lookup)?,
             read_shards: lookup.read_shards()?,
+            max_attempts: lookup.max_attempts()?,
             is_on: lookup.optional("CONSOLE")?.unwrap_or(false),
             sign_in: SignIn::read(lookup)?,
             paused: lookup.optional("PAUSED")?.unwrap_or(Paused::None),

@@ -9,6 +9,7 @@ use payments_store::Store;
 
 use crate::config::Config;
 use crate::operations::Operations;
+use crate::times::Times;
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -28,6 +29,11 @@ impl Console {
     /// The bank's date now.
     pub(crate) fn today(&self) -> BusinessDate {
         self.config.business_days.date_of(self.clock.now())
+    }
+
+    /// The bank's zone and the present, for what a view shows.
+    pub(crate) fn times(&self) -> Times {
+        Times { zone: self.config.business_days.zone(), now: self.clock.now() }
     }
 
     /// The instant at which a request stops starting work.

@@ -72,6 +72,7 @@ impl Render for Place {
 }
 
 pub(crate) const CHANGES_UNPARSED: Place = Place::new("alarms", "ChangesUnparsed");
+pub(crate) const CONFLICTING_RESULTS: Place = Place::new("alarms", "ConflictingResults");
 pub(crate) const COUNTS_BEHIND: Place = Place::new("alarms", "CountsBehind");
 pub(crate) const COUNTS_DRIFTED: Place = Place::new("alarms", "CountsDrifted");
 pub(crate) const DISPATCH_FAILURES: Place = Place::new("alarms", "DispatchFailuresAlarm");
@@ -130,8 +131,10 @@ mod tests {
             EXAMPLE[1].body,
             "&lt;script&gt;window.pwned=1&lt;/script&gt;\n\
              <p>An &lt;img src=x onerror=pwn()&gt; and a link (<code>docs/javascript:window.pwned=1</code>).</p>\n\
-             <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>right</th></tr></thead><tbody>\n\
-             <tr><td><code>&lt;b&gt;</code> &amp; \"c\"</td></tr>\n</tbody></table>\n</div>\
+             <table class=\"cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">\
+             <th role=\"columnheader\" scope=\"col\">right</th><th role=\"columnheader\" scope=\"col\">\"next\"</th></tr></thead>\
+             <tbody role=\"rowgroup\">\n<tr role=\"row\"><td role=\"cell\" class=\"all\"><span><code>&lt;b&gt;</code> &amp; \"c\"</span></td>\
+             <td role=\"cell\" class=\"all\" data-l=\"&quot;next&quot;\"><span>d</span></td></tr>\n</tbody></table>\n\
              <pre tabindex=\"0\"><code>echo &lt;id&gt;\n</code></pre>"
         );
     }

@@ -1,8 +1,10 @@
 //! Parts that several views show: amounts, times, statuses and links.
 
 use form_urlencoded::Serializer;
-use maud::{Markup, html};
-use payments_model::{BusinessDate, BusinessDays, Currency, HeadKey, MoveReason, PaymentId, Status, UtcSecond};
+use maud::{Markup, PreEscaped, html};
+use payments_model::{AccountId, BusinessDate, Currency, HeadKey, Money, PaymentId, Status, UtcSecond};
+
+use crate::times::Times;
 
 /// A link to another view, or to the same view with other arguments. The script loads it.
 pub(crate) fn link(view: &str, arguments: &[(&str, &str)]) -> String {
@@ -16,17 +18,37 @@ pub(crate) fn link(view: &str, arguments: &[(&str, &str)]) -> String {
     format!("#{view}?{}", query.finish())
 }
 
-/// A payment's id, which leads to the payment.
+/// The first digits of a payment's id, which lead to the payment.
 pub(crate) fn payment_link(id: PaymentId) -> Markup {
     let id = id.to_string();
-    html! { a class="id" href=(link("payment", &[("id", &id)])) { (id) } }
+    html! { a class="id" title=(id) href=(link("payment", &[("id", &id)])) { (short(&id)) } }
+}
+
+/// The digits of an id that a list shows.
+fn short(id: &str) -> &str {
+    id.split('-').next().unwrap_or(id)
+}
+
+/// An account, which leads to its payments.
+pub(crate) fn account_link(account: &AccountId) -> Markup {
+    html! { a href=(link("account", &[("id", account.as_str())])) { (account) } }
+}
+
+/// An id as a whole, with a button that copies it.
+pub(crate) fn copied(id: &str) -> Markup {
+    html! { span class="id any" { (id) } " " button type="button" class="link" data-copy=(id) { "Copy" } }
 }
 
 /// A payment's id, which leads to the payment even if its first details are lost: the link has the key of its head.
 pub(crate) fn head_link(head: &HeadKey) -> Markup {
+    let id = head.slot.payment_id.to_string();
+    html! { a class="id" title=(id) href=(payment_address(head)) { (short(&id)) } }
+}
+
+/// The address of a payment's view, with the key of its head.
+pub(crate) fn payment_address(head: &HeadKey) -> String {
     let (id, at) = (head.slot.payment_id.to_string(), head.slot.at.to_string());
-    let arguments = [("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)];
-    html! { a class="id" href=(link("payment", &arguments)) { (id) } }
+    link("payment", &[("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)])
 }
 
 /// An instant, as UTC.
@@ -35,19 +57,34 @@ pub(crate) fn instant(at: UtcSecond) -> Markup {
     html! { time datetime=(text) { (text) } }
 }
 
-/// A status.
+/// A status: its word, with its shape.
 pub(crate) fn status(status: Status) -> Markup {
+    html! { span class={ "pill dot " (class(status)) } { (word(status)) } }
+}
+
+/// The class of a status, by which it has its colour and its shape.
+pub(crate) fn class(status: Status) -> String {
+    status.as_str().to_ascii_lowercase()
+}
+
+/// A status as people write it: `Scheduled`.
+pub(crate) fn word(status: Status) -> String {
     let name = status.as_str();
-    html! { span class={ "status " (name.to_ascii_lowercase()) } { (name) } }
+    name.chars().take(1).chain(name.to_ascii_lowercase().chars().skip(1)).collect()
 }
 
 /// An amount in major units with its currency, from minor units.
 pub(crate) fn money(minor: i128, currency: Currency) -> Markup {
-    html! { span class="number" { (major(minor, currency.decimals())) } " " (currency) }
+    html! { span class="n" { (major(minor, currency.decimals())) " " abbr { (currency) } } }
+}
+
+/// The amount of a head.
+pub(crate) fn amount(money: Money) -> Markup {
+    self::money(money.amount.get().into(), money.currency)
 }
 
 /// A number of minor units in major units.
-fn major(minor: i128, decimals: usize) -> String {
+pub(crate) fn major(minor: i128, decimals: usize) -> String {
     let digits = format!("{:0>1$}", minor.unsigned_abs().to_string(), decimals + 1);
     let (whole, fraction) = digits.split_at(digits.len() - decimals);
     let sign = if minor < 0 { "\u{2212}" } else { "" };
@@ -60,34 +97,18 @@ pub(crate) fn day(date: BusinessDate) -> String {
     date.as_chrono().format("%a %-d %b %Y").to_string()
 }
 
-/// The reason why calendars are closed on a date; none if all are open or do not cover the date.
-pub(crate) fn closed(days: &BusinessDays, date: BusinessDate) -> Option<String> {
-    let calendars = days.calendars();
-    let closed: Vec<_> =
-        calendars.values().map(|(rail, _)| rail.calendar).filter(|calendar| calendar.is_closed(date)).collect();
-    // All calendars are closed on weekends.
-    if closed.first()?.closed_for(date) == Some(MoveReason::Weekend) {
-        return Some("closed: weekend".to_owned());
-    }
-    let holidays = closed.iter().filter_map(|calendar| {
-        let holiday = calendar.closed().iter().find(|closed| closed.date == date)?;
-        Some(format!("{} closed: {}", calendar.id(), holiday.name))
-    });
-    Some(holidays.collect::<Vec<_>>().join(", "))
-}
-
-/// A whole number with thin spaces between thousands, so that it breaks nowhere.
+/// A whole number with commas between thousands.
 pub(crate) fn grouped(number: i128) -> String {
     let text = thousands(&number.unsigned_abs().to_string());
     if number < 0 { format!("\u{2212}{text}") } else { text }
 }
 
-/// The digits with thin spaces between thousands.
+/// The digits with commas between thousands.
 fn thousands(digits: &str) -> String {
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push('\u{202f}');
+            text.push(',');
         }
         text.push(digit);
     }
@@ -104,6 +125,20 @@ pub(crate) fn heading(text: &str) -> Markup {
     html! { h1 tabindex="-1" { (text) } }
 }
 
+/// The top of a view: its heading, and when it was read.
+pub(crate) fn top(heading: &Markup, times: Times) -> Markup {
+    html! { div class="top" { (heading) p class="row quiet" { (times.read()) } } }
+}
+
+/// The top of a view that is read again by itself, until its button is off.
+pub(crate) fn live_top(heading: &Markup, times: Times) -> Markup {
+    html! { div class="top" { (heading) p class="row quiet" { (times.read()) " " (REFRESH) } } }
+}
+
+/// The button that stops the reading of a view. The script knows its state, and keeps it for the next view.
+const REFRESH: PreEscaped<&str> =
+    PreEscaped(r#"<button type="button" data-refresh aria-pressed="true">Refresh: on</button>"#);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,12 +148,9 @@ mod tests {
         for (number, want) in [
             (0, "0"),
             (999, "999"),
-            (1_000, "1\u{202f}000"),
-            (-1_234_567, "\u{2212}1\u{202f}234\u{202f}567"),
-            (
-                i128::MIN,
-                "\u{2212}170\u{202f}141\u{202f}183\u{202f}460\u{202f}469\u{202f}231\u{202f}731\u{202f}687\u{202f}303\u{202f}715\u{202f}884\u{202f}105\u{202f}728",
-            ),
+            (1_000, "1,000"),
+            (-1_234_567, "\u{2212}1,234,567"),
+            (i128::MIN, "\u{2212}170,141,183,460,469,231,731,687,303,715,884,105,728"),
         ] {
             assert_eq!(grouped(number), want);
         }
@@ -127,12 +159,12 @@ mod tests {
     #[test]
     fn amounts_have_the_decimals_of_their_currency() {
         for (minor, decimals, want) in [
-            (1_735_253, 2, "17\u{202f}352.53"),
+            (1_735_253, 2, "17,352.53"),
             (5, 2, "0.05"),
             (0, 2, "0.00"),
             (-5, 2, "\u{2212}0.05"),
-            (-123_456, 2, "\u{2212}1\u{202f}234.56"),
-            (1_832_162, 0, "1\u{202f}832\u{202f}162"),
+            (-123_456, 2, "\u{2212}1,234.56"),
+            (1_832_162, 0, "1,832,162"),
             (1_500, 3, "1.500"),
         ] {
             assert_eq!(major(minor, decimals), want);

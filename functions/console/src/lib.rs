@@ -12,6 +12,11 @@
 //! | `guides` | alarms, tasks and losses, rendered at build from `docs`, and the places to which views lead |
 //! | `html` | parts of several views: amounts, times, links |
 //! | `operations` | functions, queues and reports, which operators reach besides the tables |
+//! | `panel` | panels of views, and tables whose rows are cards on a phone |
+//! | `reasons` | reasons of failures, in words |
+//! | `times` | instants and dates, in the bank's zone |
+//! | `runs` | the last runs of the scheduled functions, in words |
+//! | `told` | actions of the audit trail and their outcomes, in words |
 //! | `views` | one module for each view |
 
 mod actions;
@@ -23,8 +28,13 @@ mod function;
 mod guides;
 mod html;
 mod operations;
+mod panel;
+mod reasons;
 mod resources;
+mod runs;
 mod shell;
+mod times;
+mod told;
 mod views;
 
 #[cfg(feature = "aws")]

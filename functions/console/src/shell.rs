@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 use payments_http::Answer;
 
 use crate::config::SignIn;
-use crate::views::VIEWS;
+use crate::views::{Kind, VIEWS};
 
 /// The script library, as it was published: `htmx.org` 4.0.1 on npm, 0BSD, whose text is beside it.
 const HTMX: &str = include_str!("assets/htmx-4.0.1.min.js");
@@ -98,38 +98,56 @@ pub(crate) fn page(sign_in: Option<&SignIn>) -> Markup {
             {
                 a class="skip" href="#main" { "Skip to the view" }
                 header {
-                    p class="name" { "Scheduled payments" }
-                    nav aria-label="Views" {
-                        @for view in VIEWS.iter().filter(|view| !view.title.is_empty()) {
-                            a href={ "#" (view.name) } data-view=(view.name) { (view.title) }
+                    details class="menu small" {
+                        summary class="button" { "Menu " span class="count" data-count-all hidden {} }
+                        div { nav class="views" aria-label="Views, in a menu" { (links()) } }
+                    }
+                    p class="brand" { "Scheduled payments" }
+                    nav class="views wide" aria-label="Views" { (links()) }
+                    form id="find" class="find" role="search" autocomplete="off" {
+                        input id="find-text" name="text" type="search" maxlength="400" required
+                            aria-label="Find a payment or an account" placeholder="Find anything" title="Press / to come here";
+                    }
+                    details class="menu" {
+                        summary class="button" { span id="person" { "More" } }
+                        div {
+                            p id="rights" class="quiet" hidden {}
+                            nav class="views" aria-label="Guides" {
+                                @for view in VIEWS.iter().filter(|view| view.kind == Kind::Guide) {
+                                    a href={ "#" (view.name) } data-view=(view.name) { (view.title) }
+                                }
+                            }
+                            button id="sign-out" type="button" hidden { "Sign out" }
                         }
                     }
-                    form id="find" role="search" autocomplete="off" {
-                        label for="find-text" { "Find" }
-                        input id="find-text" name="text" type="search" maxlength="400" required
-                            placeholder="payment, transaction or event id";
-                        button { "Find" }
-                    }
-                    div class="session" {
-                        button id="live" type="button" aria-pressed="true" hidden { "Refresh: on" }
-                        button id="sign-in" type="button" hidden { "Sign in" }
-                        button id="sign-in-to-act" type="button" hidden { "Sign in to act" }
-                        button id="sign-out" type="button" hidden { "Sign out" }
-                    }
                 }
-                div id="problem" role="alert" hidden {}
-                main id="main" tabindex="-1" data-hx-sync="this:replace" {
-                    p id="welcome" { "The console shows what the bank's payments are doing. It loads a view once you are signed in." }
+                div id="problem" class="notice now" role="alert" hidden {}
+                section id="welcome" class="panel welcome" {
+                    h1 { "Scheduled payments" }
+                    p { "The console shows what the bank's payments are doing. It loads a view once you are signed in." }
+                    p class="row" {
+                        button id="sign-in" class="primary" type="button" hidden { "Sign in" }
+                        button id="sign-in-to-act" type="button" hidden { "Sign in to act" }
+                    }
                     noscript { p { "The console needs JavaScript, because it keeps your token in the page and nowhere else." } }
                 }
-                p id="read" class="quiet" {}
+                section id="attention" class="attn" aria-labelledby="attn" hidden {}
+                main id="main" tabindex="-1" data-hx-sync="this:replace" {}
                 p id="status" role="status" class="quiet" {}
                 dialog id="dialog" aria-labelledby="dialog-title" {
-                    p id="dialog-problem" role="alert" class="warn" {}
                     div id="answer" {}
-                    button id="close" type="button" { "Close" }
+                    p id="dialog-problem" class="notice now" role="alert" hidden {}
                 }
             }
+        }
+    }
+}
+
+/// Links to the views that have a name. A number beside each says how many troubles are mended there.
+fn links() -> Markup {
+    html! {
+        @for view in VIEWS.iter().filter(|view| !view.title.is_empty() && view.kind != Kind::Guide) {
+            a href={ "#" (view.name) } data-view=(view.name) { (view.title) span class="count" data-count=(view.name) hidden {} }
         }
     }
 }
@@ -138,8 +156,8 @@ pub(crate) fn page(sign_in: Option<&SignIn>) -> Markup {
 mod tests {
     use super::*;
 
-    /// The most that the page and everything it loads may weigh, before compression.
-    const MOST: usize = 60 * 1024;
+    /// The most that the page and everything it loads may weigh, before compression. `.ci/console` holds what it weighs compressed.
+    const MOST: usize = 80 * 1024;
 
     #[test]
     fn the_script_library_is_as_it_was_published() {

@@ -1,16 +1,23 @@
 //! The views, each a part of the page.
 
+mod account;
 mod ahead;
+mod attention;
 mod audit;
 pub(crate) mod bank;
-mod day;
+pub(crate) mod dates;
+pub(crate) mod day;
 pub(crate) mod endpoints;
+pub(crate) mod failures;
 mod find;
 mod guide;
 mod list;
 mod payment;
 pub(crate) mod queues;
 mod reports;
+mod rows;
+mod run;
+pub(crate) mod share;
 pub(crate) mod waiting;
 
 use maud::Markup;
@@ -24,30 +31,33 @@ pub(crate) struct View {
     pub(crate) name: &'static str,
     /// Its name among the links of the page; empty if another view leads to it.
     pub(crate) title: &'static str,
-    kind: Kind,
+    pub(crate) kind: Kind,
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
     Day,
     Ahead,
     List,
     Find,
     Payment,
+    Account,
     Waiting,
     Endpoints,
     Queues,
     Sample,
     Reports,
     Report,
+    Run,
     Bank,
     Audit,
+    Attention,
     /// The guide of the view's name.
     Guide,
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 16] = [
+pub(crate) static VIEWS: [View; 19] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -58,12 +68,15 @@ pub(crate) static VIEWS: [View; 16] = [
     View { name: "audit", title: "Audit", kind: Kind::Audit },
     View { name: "alarms", title: "Alarms", kind: Kind::Guide },
     View { name: "list", title: "", kind: Kind::List },
+    View { name: "attention", title: "", kind: Kind::Attention },
     View { name: "find", title: "", kind: Kind::Find },
     View { name: "payment", title: "", kind: Kind::Payment },
+    View { name: "account", title: "", kind: Kind::Account },
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
-    View { name: "operations", title: "", kind: Kind::Guide },
-    View { name: "restore", title: "", kind: Kind::Guide },
+    View { name: "run", title: "", kind: Kind::Run },
+    View { name: "operations", title: "Operations", kind: Kind::Guide },
+    View { name: "restore", title: "Restore", kind: Kind::Guide },
 ];
 
 /// The view of this name.
@@ -80,14 +93,17 @@ impl Console {
             Kind::List => self.list(request).await,
             Kind::Find => self.find(request).await,
             Kind::Payment => self.payment(request).await,
+            Kind::Account => self.account(request).await,
             Kind::Waiting => self.waiting(request).await,
             Kind::Endpoints => self.endpoints(request).await,
             Kind::Queues => self.queues(request).await,
             Kind::Sample => self.sample(request).await,
             Kind::Reports => self.reports(request).await,
             Kind::Report => self.report(request).await,
+            Kind::Run => self.run(request).await,
             Kind::Bank => self.bank(request).await,
             Kind::Audit => self.audit(request).await,
+            Kind::Attention => self.attention(request).await,
             Kind::Guide => guide::guide(view.name, request),
         }
     }

@@ -4,6 +4,9 @@
 #[path = "../../../bank/src/operations.rs"]
 pub mod operations;
 
+#[path = "views/day.rs"]
+mod day;
+
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -22,7 +25,7 @@ use payments_model::{ScheduledFor, Settlement};
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 18] = [
+const VIEWS: [&str; 22] = [
     "day",
     "ahead",
     "waiting",
@@ -35,6 +38,10 @@ const VIEWS: [&str; 18] = [
     "audit",
     "list?date=2026-12-01&status=SCHEDULED",
     "find?text=nothing",
+    "find?text=44102700&date=2026-11-20",
+    "find?text=",
+    "account?id=tenant",
+    "account?id=tenant&show=past",
     "payment?id=00000000-0000-5000-8000-000000000000",
     "alarms",
     "alarms?at=paymentsoverdue",
@@ -182,13 +189,31 @@ async fn a_bank_without_a_console_has_none_of_its_routes() -> Result<()> {
 async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
     let alone = Alone::start().await?;
     for (wanted, operation, reads) in [
-        ("day", "Query", LANES + SHARDS),
         ("day?date=2026-12-24", "Query", LANES),
         ("ahead", "Query", LANES),
-        ("waiting", "Query", 2 * SHARDS),
+        // And the last runs.
+        ("waiting", "Query", 2 * SHARDS + 1),
         ("list?date=2026-12-24&status=SCHEDULED", "Query", SHARDS),
+        ("list?date=2026-12-24&status=SCHEDULED&reference=rent", "Query", SHARDS),
         // Both tables.
         ("list?date=2026-10-01&status=CANCELLED", "Query", 2 * SHARDS),
+        // The slots and the moved payments, in one table and in both.
+        ("account?id=tenant", "Query", 2),
+        ("account?id=tenant&show=past", "Query", 4),
+        ("account?id=tenant&amount=12.50&from=2026-10-01", "Query", 4),
+        // The transaction in two spellings, and the account's coming and past payments.
+        ("find?text=shop", "Query", 2 + 2 + 4),
+        // The first word can be an account.
+        ("find?text=RENT%20NOV", "Query", 2 + 2 + 4),
+        // An amount with a comma is only that.
+        ("find?text=1,250.00", "Query", 1),
+        ("find?text=1,250.00&date=2026-12-24", "Query", 1 + 2 * SHARDS),
+        ("find?text=1,250.00&date=2026-11-20", "Query", 1 + 5 * SHARDS),
+        ("find?text=0b5e7a2c", "Query", 2 + 2 + 4),
+        // By the digits at the beginning of the date, and then those with a time.
+        ("find?text=0b5e7a2c&date=2026-12-24", "Query", 8 + 2 * 2 * SHARDS),
+        // The last runs, the findings, the endpoints, their places, and the dates that a recount found.
+        ("attention", "Query", LANES + 5),
         ("queues", "GetItem", 0),
         ("reports?from=2026-11-20", "GetItem", 0),
         ("reports", "GetItem", 1),
@@ -196,6 +221,16 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         drop(alone.recorder.take_operations());
         alone.page(wanted).await?;
         assert_eq!(alone.recorder.take_operations(), vec![operation; reads], "{wanted}");
+    }
+    // Today's view reads the figures, and no shard. A list of failures has their sums by reason from the figures.
+    for (wanted, queries) in
+        [("day", LANES), ("day?date=2026-10-01", LANES), ("list?date=2026-11-20&status=FAILED", SHARDS)]
+    {
+        drop(alone.recorder.take_operations());
+        alone.page(wanted).await?;
+        let mut operations = alone.recorder.take_operations();
+        operations.sort_unstable();
+        assert_eq!(operations, [vec!["GetItem"], vec!["Query"; queries]].concat(), "{wanted}");
     }
     Ok(())
 }
@@ -225,16 +260,23 @@ async fn a_closed_date_has_the_name_of_its_holiday() -> Result<()> {
     let alone = Alone::with(|environment| environment.calendars = "EUR=T2,GBP=GB".to_owned()).await?;
     let ahead = alone.page("ahead?from=2026-12-24").await?;
     for (date, closed) in [
-        ("Thu 24 Dec 2026", ""),
-        ("Fri 25 Dec 2026", "GB closed: Christmas Day, T2 closed: Christmas Day"),
-        ("Sat 26 Dec 2026", "closed: weekend"),
-        ("Mon 28 Dec 2026", "GB closed: Boxing Day (observed)"),
+        ("Thu 24 Dec", ""),
+        ("Fri 25 Dec", "closed: Christmas Day"),
+        ("Sat 26 Dec", "closed: weekend"),
+        ("Mon 28 Dec", "GB closed: Boxing Day (observed)"),
     ] {
-        let mark = if closed.is_empty() { String::new() } else { format!("<div class=\"quiet\">{closed}</div>") };
+        let mark = if closed.is_empty() { String::new() } else { format!(" <small>{closed}</small>") };
         assert!(ahead.contains(&format!(">{date}</a>{mark}</th>")), "{date}: {ahead}");
     }
     let day = alone.page("day?date=2026-12-28").await?;
-    assert!(day.contains(">Mon 28 Dec 2026</h1>") && day.contains("GB closed: Boxing Day (observed)"), "{day}");
+    assert!(day.contains(">Mon 28 Dec</h1>") && day.contains("GB closed: Boxing Day (observed)"), "{day}");
+    assert!(
+        day.contains("Nothing is due on Mon 28 Dec: GB closed, Boxing Day (observed).</b> Next open date"),
+        "{day}"
+    );
+    // A date that no calendar covers is not shown as open.
+    let after = alone.page("day?date=2098-12-31").await?;
+    assert!(after.contains("unknown: the calendar ends"), "{after}");
     Ok(())
 }
 
@@ -264,6 +306,62 @@ async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()
     created.sort_unstable();
     shown.sort_unstable();
     assert_eq!(shown, created);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_last_date_leads_no_further() -> Result<()> {
+    let alone = Alone::start().await?;
+    for (wanted, has, lacks) in [
+        ("day?date=2099-12-31", "#day?date=2099-12-30", "Day after"),
+        ("day?date=2000-01-01", "#day?date=2000-01-02", "Day before"),
+        ("ahead?from=2099-12-15", "#ahead?from=2099-11-14", "Later"),
+        ("ahead?from=2000-01-01", "#ahead?from=2000-02-01", "Earlier"),
+    ] {
+        let page = alone.page(wanted).await?;
+        assert!(page.contains(has) && !page.contains(lacks), "{wanted}: {page}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_filter_looks_at_a_bounded_number_of_payments_and_goes_on() -> Result<()> {
+    let alone = Alone::start().await?;
+    for n in 0..120 {
+        let reference = if n % 40 == 7 { "Rent 2026" } else { "other" };
+        let payee = if n % 2 == 0 { "city-water" } else { "landlord" }.parse()?;
+        let key = format!("key-{n}");
+        let created = alone.given.scheduled_as(&key, "2026-12-01", |instruction| {
+            (instruction.payee, instruction.reference) = (payee, reference.parse().ok());
+        });
+        created.await?;
+    }
+    const LIST: &str = "list?date=2026-12-01&status=SCHEDULED";
+    for (filter, matching) in [
+        ("&reference=rent", 3),
+        ("&reference=RENT&payee=lord", 3),
+        ("&reference=rent&payee=water", 0),
+        ("&account=nobody", 0),
+        ("&amount=5.00", 120),
+        ("&amount=5.01", 0),
+        ("&code=AM04", 0),
+        ("", 120),
+    ] {
+        let pages = alone.pages(&format!("{LIST}{filter}")).await?;
+        let rows = pages.iter().flatten().filter(|link| link.starts_with("payment?id=")).count();
+        assert_eq!(rows, matching, "{filter}");
+        assert_eq!(pages.len(), matching.div_ceil(50).max(1), "{filter}");
+    }
+    let filtered = alone.page(&format!("{LIST}&reference=rent")).await?;
+    assert!(
+        filtered.contains("3 of the 120 payments that were looked at here match. These are the last"),
+        "{filtered}"
+    );
+    let nothing = alone.page(&format!("{LIST}&reference=no")).await?;
+    assert!(nothing.contains("Nothing matches.") && nothing.contains("Clear filters"), "{nothing}");
+    for wrong in ["&amount=x", "&code=am04", &format!("&account={}", "a".repeat(49)), "&account=a&account=b"] {
+        assert_eq!(alone.view(&format!("{LIST}{wrong}")).await?.status, 400, "{wrong}");
+    }
     Ok(())
 }
 

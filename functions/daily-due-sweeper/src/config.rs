@@ -7,10 +7,6 @@ use payments_model::{BusinessZone, ShardCount};
 /// index. `docs/performance.md` shows that the index's partitions accept these beside the feed and the settlements.
 const DEFAULT_CLAIMS_PER_SECOND: u32 = 20;
 
-/// The default of `MAX_DISPATCH_ATTEMPTS`. The waits double from one hour: the eighth attempt comes after 127 hours
-/// (5 days), and the payment is stuck after 255 hours (11 days).
-const DEFAULT_MAX_ATTEMPTS: u32 = 8;
-
 /// The configuration of `daily-due-sweeper`.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -34,7 +30,7 @@ impl Config {
             zone: lookup.zone()?,
             read_shards: lookup.read_shards()?,
             claims_per_second: lookup.number("CLAIMS_PER_SECOND_PER_SHARD", DEFAULT_CLAIMS_PER_SECOND)?,
-            max_attempts: lookup.number("MAX_DISPATCH_ATTEMPTS", DEFAULT_MAX_ATTEMPTS)?,
+            max_attempts: lookup.max_attempts()?,
         })
     }
 }

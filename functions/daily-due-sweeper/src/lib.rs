@@ -6,7 +6,6 @@ mod lateness;
 mod outcome;
 mod pace;
 mod redrive;
-mod redrive_schedule;
 mod remaining;
 mod sweep;
 

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use futures::StreamExt as _;
 use payments_boot::Deadline;
-use payments_model::{Head, HeadKey, Shard, State, Status, UtcSecond, causes};
+use payments_model::redrive::{NextStep, Requests, redrivable_until};
+use payments_model::{Head, HeadKey, Shard, Status, UtcSecond, causes};
 use payments_store::{DueRange, DueUntil, StoreError};
 use payments_work::{Halt, Round, Work, at_once, drive};
 
 use crate::function::{REDRIVE_EVERY, Sweeper};
 use crate::outcome::RedriveOutcome;
 use crate::pace::writes_at_once;
-use crate::redrive_schedule::{NextStep, next_step, redrivable_until};
 use crate::sweep::SHARDS_AT_ONCE;
 
 /// Entries of the index per page: as many as the heads of one batch read.
@@ -91,8 +91,9 @@ impl Sweeper {
 
     /// Returns the next redrive, if the payment's wait is over.
     fn redrivable(&self, head: &Head, now: UtcSecond, outcome: &mut RedriveOutcome) -> Option<Redrivable> {
-        let (State::Pending, Some(attempt)) = (&head.state, head.dispatch_attempt) else { return None };
-        match next_step(head.updated_at(), attempt, now, self.config.max_attempts) {
+        let requests = Requests::from_head(head)?;
+        let attempt = requests.attempt;
+        match requests.next_step(now, self.config.max_attempts) {
             NextStep::Wait => {
                 outcome.waiting += 1;
                 outcome.count_pending(attempt, 1, &head.updated_at().to_string());
@@ -176,7 +177,9 @@ impl ShardRedrive<'_> {
     /// Returns how many were answered, and an error.
     async fn redrive_some(&mut self) -> (u32, Option<StoreError>) {
         let (store, most) = (&self.sweeper.store, writes_at_once(self.sweeper.config.claims_per_second));
-        let redrive = async |it: &Redrivable| store.redrive(&it.key, it.attempt, it.next).await;
+        // The time of the run, so that a payment can be sent again by the run an hour later.
+        let now = self.now;
+        let redrive = async |it: &Redrivable| store.redrive(&it.key, it.attempt, it.next, now).await;
         let redriven = at_once(&mut self.in_hand, most, redrive).await;
         let (mut done, mut failure) = (0, None);
         for (payment, redriven) in redriven {

@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use daily_due_sweeper::{Config, Sweeper};
 use payments_machine::given::Given;
-use payments_model::{Details, Head};
+use payments_model::{Actor, Details, Event, Head, Settlement, UtcSecond};
+use payments_store::{Decided, Moved};
 use serde_json::{Value, json};
 
 /// `daily-due-sweeper` on a machine.
@@ -59,5 +60,78 @@ async fn a_payment_that_stays_pending_is_redriven_after_one_hour_and_after_three
         let head = alone.head(&details).await?;
         assert_eq!((head.dispatch_attempt, head.version), (Some(attempt), 2));
     }
+    Ok(())
+}
+
+/// The dispatch attempt of a head, and the time of its last request after the first.
+fn sent(head: &Head) -> (Option<u32>, Option<UtcSecond>) {
+    (head.dispatch_attempt, head.sent_again_at)
+}
+
+#[tokio::test]
+async fn of_two_operators_one_sends_again() -> Result<()> {
+    let alone = Alone::start().await?;
+    let details = alone.given.pending("pending").await?;
+    let send =
+        async |attempt| alone.given.store.send_again(&details.key(), attempt, alone.given.stack.clock.now()).await;
+    let first = alone.given.stack.clock.now();
+    let Moved::Done(head) = send(1).await? else { panic!("it was sent again") };
+    assert_eq!((sent(&head), head.version), ((Some(2), Some(first)), 2));
+    assert!(matches!(send(1).await?, Moved::Done(_)), "as after a lost reply");
+    alone.given.pass(TimeDelta::minutes(59));
+    // The second operator saw the first attempt, and a third one the second.
+    for attempt in [1, 2] {
+        let Moved::Elsewhere(Some(head)) = send(attempt).await? else { panic!("it was sent twice in an hour") };
+        assert_eq!(sent(&head), (Some(2), Some(first)));
+    }
+    assert_eq!(alone.run("redrive").await?["redriven"], 0, "it was sent less than an hour ago");
+    alone.given.pass(TimeDelta::minutes(1));
+    let Moved::Done(head) = send(2).await? else { panic!("an hour passed") };
+    assert_eq!(sent(&head), (Some(3), Some(alone.given.stack.clock.now())));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_that_an_operator_sent_again_is_stuck_again_an_hour_later() -> Result<()> {
+    let alone = Alone::start().await?;
+    let details = alone.given.pending("pending").await?;
+    assert!(alone.given.store.redrive(&details.key(), 1, 8, alone.given.stack.clock.now()).await?);
+    for (passes, sends, stuck) in [
+        (TimeDelta::hours(254), false, 0),
+        (TimeDelta::hours(1), false, 1),
+        (TimeDelta::zero(), true, 0),
+        (TimeDelta::minutes(59), false, 0),
+        (TimeDelta::minutes(1), false, 1),
+    ] {
+        alone.given.pass(passes);
+        if sends {
+            let now = alone.given.stack.clock.now();
+            assert!(matches!(alone.given.store.send_again(&details.key(), 8, now).await?, Moved::Done(_)));
+        }
+        let outcome = alone.run("redrive").await?;
+        assert_eq!((&outcome["redriven"], &outcome["stuck"]), (&json!(0), &json!(stuck)), "{passes}");
+    }
+    assert_eq!(alone.head(&details).await?.dispatch_attempt, Some(9));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_settled_payment_is_not_sent_again_and_forgets_when_it_was() -> Result<()> {
+    let alone = Alone::start().await?;
+    let store = &alone.given.store;
+    let details = alone.given.pending("pending").await?;
+    let (key, now) = (details.key(), alone.given.stack.clock.now());
+    let pending = store.stored_head(&key).await?.context("no head")?;
+    // The request is sent again after `settle` read it, and before `settle` writes.
+    assert!(matches!(store.send_again(&key, 1, now).await?, Moved::Done(_)));
+    let settle = Event::Settle(Settlement::Processed("TX-1".parse()?));
+    let step = pending.known().transition(&settle, now, Actor::transaction_service())?;
+    let (Decided::Put(settled) | Decided::Existing(settled)) = store.decide_settlement(&pending, &step).await?;
+    assert!(matches!(store.follow_settlement(&settled).await?, Moved::Done(_)));
+    let head = alone.head(&details).await?;
+    assert_eq!(sent(&head), (Some(1), None));
+    assert_eq!(store.archived_head(&key).await?.map(|archived| Head { unreported: true, ..archived }), Some(head));
+    let Moved::Elsewhere(Some(head)) = store.send_again(&key, 1, now).await? else { panic!("it is settled") };
+    assert_eq!(head.state.status().as_str(), "PROCESSED");
     Ok(())
 }

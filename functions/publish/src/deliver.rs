@@ -259,7 +259,9 @@ impl Run<'_> {
     async fn test(&self, endpoint: &WebhookEndpoint, mut state: WebhookState) -> Result<WebhookState, PublishError> {
         let now = self.clock.now();
         let id = format!("test-{}-{}", endpoint.id, now.as_chrono().timestamp());
-        let json = serde_json::json!({ "events": [{ "id": id, "type": "webhook.test", "at": now.to_string(), "v": EVENT_FORM }] });
+        let epoch = state.position.epoch;
+        let event = serde_json::json!({ "id": id, "type": "webhook.test", "at": now.to_string(), "epoch": epoch, "v": EVENT_FORM });
+        let json = serde_json::json!({ "events": [event] });
         let message = message_id(&endpoint.id, &[id]);
         let message_id = message.to_string();
         let began = self.clock.instant();

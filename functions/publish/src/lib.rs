@@ -35,8 +35,8 @@ mod noted;
 mod outcome;
 mod round;
 mod run;
-pub mod waiting;
-mod webhook;
+mod waiting;
+pub mod webhook;
 mod webhooks;
 
 pub use backoff::GIVE_UP_AFTER;

@@ -3,17 +3,14 @@
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, VersionsView, serve};
-use payments_model::{AccountId, BusinessDate, Details, Head, IdempotencyKey, PaymentId};
-use payments_store::{AccountPage, Store};
+use payments_model::{AccountId, Details, Head, IdempotencyKey, PaymentId};
+use payments_store::Store;
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::page;
 use crate::plan;
 use crate::plan::Plan;
-
-/// The most payments that one page reads: at 1 KB at most they are the megabyte of one query.
-const MAX_READ: usize = 1_000;
 
 /// The list of an idempotency key.
 #[derive(Serialize)]
@@ -66,36 +63,13 @@ impl QueryAccount {
         let today = self.config.business_days.zone().date_of(self.clock.now());
         let deadline = Deadline::for_http(&self.clock);
         let plan = Plan::parse(account, &query, today)?;
-        let read = self.filtered(&plan, today, &deadline).await?;
+        let query = plan.read(self.config.business_days.zone(), today)?;
+        let read = self.store.account_list(&query, || !deadline.has_come()).await?;
         let page = page::render(&self.store, &plan, read, &deadline).await?;
         if !page.unreadable.is_empty() {
             self.metrics.emit(self.clock.instant(), &page.unreadable);
         }
         Answer::json(200, &page)
-    }
-
-    /// Reads until the page is full, the list ends, the deadline comes, or a megabyte was read: a
-    /// filter may leave out much of what is read.
-    async fn filtered(&self, plan: &Plan, today: BusinessDate, deadline: &Deadline) -> Result<AccountPage, Problem> {
-        let most = usize::from(plan.limit.get());
-        let mut page = AccountPage::default();
-        loop {
-            let query = plan.read(page.next, plan.at_once(), self.config.business_days.zone(), today)?;
-            let AccountPage { heads, without_key, next, read } = self.store.account_page(&query).await?;
-            page.heads.extend(heads);
-            page.without_key.extend(without_key);
-            (page.next, page.read) = (next, page.read + read);
-            let is_full = plan.has_all() || page.heads.len() >= most;
-            let is_full = is_full || page.read + usize::from(plan.at_once()) > MAX_READ;
-            if is_full || page.next.is_none() || deadline.has_come() {
-                break;
-            }
-        }
-        if page.heads.len() > most {
-            page.heads.truncate(most);
-            page.next = page.heads.last().map(|(place, _)| *place);
-        }
-        Ok(page)
     }
 
     /// Lists the payment with this idempotency key, or none. Its id follows from the key, so that takes two reads, and a third

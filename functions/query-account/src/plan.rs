@@ -91,7 +91,7 @@ impl Plan {
         let cursor = query.text("cursor")?.map(AccountCursor::decode).transpose()?;
         let Some(cursor) = cursor else {
             let (from, to) = date_order(from, to.unwrap_or(BusinessDate::MAX), today)?;
-            let filter = AccountFilter { statuses: statuses.unwrap_or_default(), payee, reference };
+            let filter = AccountFilter { statuses: statuses.unwrap_or_default(), payee, reference, amount: None };
             let order = order.unwrap_or_default();
             return Ok(Self { account, from, to, filter, order, after: None, limit, with_data });
         };
@@ -108,7 +108,8 @@ impl Plan {
         }
         let (from, to) =
             date_order(Some(cursor.from), cursor.to, today).map_err(|_| invalid_cursor("its range is invalid"))?;
-        let filter = AccountFilter { statuses: cursor.statuses, payee: cursor.payee, reference: cursor.reference };
+        let (payee, reference) = (cursor.payee, cursor.reference);
+        let filter = AccountFilter { statuses: cursor.statuses, payee, reference, amount: None };
         Ok(Self { account, from, to, filter, order: made_in, after: Some(cursor.after), limit, with_data })
     }
 
@@ -117,16 +118,10 @@ impl Plan {
         (self.from, self.to)
     }
 
-    /// The store's query for the payments that follow `after`, or the cursor, of which it reads `limit`.
-    pub(crate) fn read(
-        &self,
-        after: Option<Place>,
-        limit: u16,
-        zone: BusinessZone,
-        today: BusinessDate,
-    ) -> Result<AccountQuery<'_>, Problem> {
+    /// The store's query for the payments of the page.
+    pub(crate) fn read(&self, zone: BusinessZone, today: BusinessDate) -> Result<AccountQuery<'_>, Problem> {
         let (from, to) = (zone.start_of(self.from), zone.end_of(self.to));
-        let after = after.or(self.after);
+        let after = self.after;
         if after.is_some_and(|after| !(from..to).contains(&after.due_at)) {
             return Err(invalid_cursor("it points outside its own range"));
         }
@@ -137,21 +132,10 @@ impl Plan {
             after,
             filter: &self.filter,
             order: self.order,
-            limit,
+            limit: self.limit.get(),
             // Only payments of past days are archived.
             with_history: self.from < today,
         })
-    }
-
-    /// Whether the list has no filter.
-    pub(crate) fn has_all(&self) -> bool {
-        self.filter.is_all()
-    }
-
-    /// The number of payments that one read takes: without a filter those of the page, with one at least a hundred.
-    pub(crate) fn at_once(&self) -> u16 {
-        const FILTERED: u16 = 100;
-        if self.has_all() { self.limit.get() } else { self.limit.get().max(FILTERED) }
     }
 
     /// The cursor of the page after the payment at `after`.
@@ -160,7 +144,7 @@ impl Plan {
         let account = account.clone();
         let from = *from;
         let to = *to;
-        let AccountFilter { statuses, payee, reference } = filter.clone();
+        let AccountFilter { statuses, payee, reference, .. } = filter.clone();
         let is_descending = *order == ListOrder::Descending;
         AccountCursor { account, from, to, statuses, payee, reference, is_descending, after }.encode()
     }

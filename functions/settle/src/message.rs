@@ -3,8 +3,8 @@
 use aws_lambda_events::sqs::SqsMessage;
 use payments_boot::Deadline;
 use payments_model::{
-    Actor, Event, Head, HeadKey, Outage as _, OutageKind, PaymentId, Refusal, Settlement, State, TransactionId,
-    Transition, causes,
+    Actor, Event, Finding, Head, HeadKey, Outage as _, OutageKind, PaymentId, Refusal, Settlement, State, Told,
+    TransactionId, Transition, causes,
 };
 use payments_queue::SettlementResult;
 use payments_store::{Decided, Moved, Store, StoreError};
@@ -162,9 +162,10 @@ impl<'m> Message<'m> {
             None => {
                 let Some(head) = self.store()?.stored_head(key).await? else {
                     let archived = self.store()?.archived_head(key).await?;
-                    return Ok(archived.map_or(MessageEnd::Unknown, |head| self.end_of(&head, result)));
+                    let Some(head) = archived else { return Ok(MessageEnd::Unknown) };
+                    return self.end_of(&head, result).await;
                 };
-                let Ok(step) = self.step(head.known(), result) else { return Ok(self.end_of(head.known(), result)) };
+                let Ok(step) = self.step(head.known(), result) else { return self.end_of(head.known(), result).await };
                 (step, head)
             }
         };
@@ -175,19 +176,19 @@ impl<'m> Message<'m> {
         let (Decided::Put(settled) | Decided::Existing(settled)) =
             self.store()?.decide_settlement(&pending, &step).await?;
         if settled.known().settled_at().is_none() {
-            return Ok(self.end_of(settled.known(), result));
+            return self.end_of(settled.known(), result).await;
         }
         // Test: another_result_is_a_conflict_and_completes_it_as_it_was_decided
         // History's settlement is completed even if this result differs from it: the result that made
         // history's settlement may never come again.
         let moved = self.store()?.follow_settlement(&settled).await?;
-        Ok(match (self.end_of(settled.known(), result), moved) {
-            (MessageEnd::Repeated, Moved::Done(_)) => MessageEnd::Settled(result.settlement.clone()),
-            (MessageEnd::Repeated, Moved::Elsewhere(Some(head))) => self.end_of(&head, result),
+        match (self.end_of(settled.known(), result).await?, moved) {
+            (MessageEnd::Repeated, Moved::Done(_)) => Ok(MessageEnd::Settled(result.settlement.clone())),
+            (MessageEnd::Repeated, Moved::Elsewhere(Some(head))) => self.end_of(&head, result).await,
             // Either the hot table's head is gone, because the payment was settled and reported and has
             // expired, or this result differs from history's settlement.
-            (end, _) => end,
-        })
+            (end, _) => Ok(end),
+        }
     }
 
     fn step(&self, head: &Head, result: &SettlementResult) -> Result<Transition, Refusal> {
@@ -198,16 +199,27 @@ impl<'m> Message<'m> {
         )
     }
 
-    /// Returns the end of a message whose result does not change the head.
-    fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
+    /// Returns the end of a message whose result does not change the head. A contradicting result becomes a finding
+    /// first: once SQS has deleted the message, nothing else has the result.
+    async fn end_of(&self, head: &Head, result: &SettlementResult) -> Result<MessageEnd, Halt> {
         let end = MessageEnd::from_refusal(self.step(head, result).err());
         if end == MessageEnd::Repeated && !is_of_transfer(head, result) {
-            return MessageEnd::OtherTransfer;
+            return Ok(MessageEnd::OtherTransfer);
         }
         if end != MessageEnd::Conflicting {
-            return end;
+            return Ok(end);
         }
-        // This log entry is the only record of the contradicting result.
+        let SettlementResult { settlement, money, payee, .. } = result.clone();
+        let finding = Finding {
+            key: head.key(),
+            money: head.money,
+            payee: head.payee.clone(),
+            stands: head.state.clone(),
+            told: Told { settlement, money, payee },
+            found_at: self.settle.clock.now(),
+            closed: None,
+        };
+        let is_new = self.store()?.put_finding(&finding).await?;
         let new_transaction_id =
             if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
         let stored_transaction_id = head.transaction_id().map(TransactionId::as_str);
@@ -217,9 +229,11 @@ impl<'m> Message<'m> {
             %status,
             stored_transaction_id,
             new_transaction_id,
+            finding = %finding.told.hash(),
+            is_new,
             "a settlement result contradicts the payment's status; the payment is unchanged"
         );
         let moved_money = head.state == State::Cancelled && new_transaction_id.is_some();
-        if moved_money { MessageEnd::CancelledProcessed } else { end }
+        Ok(if moved_money { MessageEnd::CancelledProcessed } else { end })
     }
 }

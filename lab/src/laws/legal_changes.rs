@@ -47,10 +47,12 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
     let (old, new) = (trail(before), trail(after));
     let (attempt, next) = (number(before, "dispatchAttempt"), number(after, "dispatchAttempt"));
     let is_redrive = from == "PENDING" && to == "PENDING" && before["version"] == after["version"];
-    // A redrive may skip dispatch attempts, and changes nothing but their number.
+    // A redrive may skip dispatch attempts, and changes nothing but their number and time.
     if is_redrive && next > attempt {
         let mut redriven = before.clone();
-        redriven["dispatchAttempt"] = after["dispatchAttempt"].clone();
+        for name in ["dispatchAttempt", "sentAgainAt"] {
+            redriven[name] = after[name].clone();
+        }
         return (redriven != *after).then(|| format!("was redriven as {before} and became {after}"));
     }
     if before.get("unreported").is_some() && as_in_history(before) == as_in_history(after) {
@@ -87,4 +89,5 @@ fn is_consistent(head: &Value) -> bool {
         && head.get("unreported").is_some() == settled
         && head.get("expires_at").is_none()
         && head.get("settledAt").is_some() == settled
+        && (head.get("sentAgainAt").is_none() || status == "PENDING")
 }

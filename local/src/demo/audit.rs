@@ -44,12 +44,13 @@ pub(super) async fn unsettled(bank: &Bank, script: &Script) -> Result<u64> {
 }
 
 /// Reads all payments of the day: the list of the date for their status, the lists of the accounts for everything else.
-/// `acknowledged` are the payments that were created.
+/// `acknowledged` are the payments that were created. `show` is told how many are read.
 pub(super) async fn audit(
     bank: &Bank,
     script: &Script,
     acknowledged: &HashSet<String>,
     service: &TransactionServiceSettings,
+    show: impl Fn(u64),
 ) -> Result<Audit> {
     let mut audit = Audit { by_status: Status::ALL.map(|status| (status.as_str(), 0)).into(), ..Audit::default() };
     let mut listed: HashMap<String, String> = HashMap::with_capacity(acknowledged.len());
@@ -66,6 +67,7 @@ pub(super) async fn audit(
 
     let mut transactions: HashSet<String> = HashSet::new();
     let numbers = script.numbers()?;
+    let mut read = 0;
     for account in script.accounts() {
         let filter = AccountFilter { from: Some(day), with_data: true, page_size: PAGE, ..AccountFilter::default() };
         let mut payments = bank.list(&account, &filter)?;
@@ -74,7 +76,9 @@ pub(super) async fn audit(
             let order = numbers.get(&payment.payment_id).map(|number| script.last_order(*number));
             let agrees = |order: Order| payment.account_id == order.account && ordered(&payment) == order.payment;
             audit.altered += u64::from(!order.is_some_and(agrees));
+            read += 1;
         }
+        show(read);
     }
     audit.a_transaction = transactions.iter().min().cloned();
     audit.transaction_ids = u64::try_from(transactions.len())?;

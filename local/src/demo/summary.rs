@@ -15,6 +15,16 @@ use super::night::Night;
 use super::receiver::Received;
 use super::write_units::{PHASES, WriteUnits, hundredths_each, number};
 
+/// The promises of the bank.
+const PROMISES: [&str; 4] =
+    ["no payment is created twice", "no payment is lost", "each is settled once", "every retry is safe"];
+
+/// The fault of fewer or more settled payments than there are.
+const UNSETTLED: &str = "payments are not exactly once PROCESSED or FAILED";
+
+/// The promise of everything else.
+const RECORDS: &str = "reports, counters, webhooks and dates agree";
+
 /// The summary of a day and the night after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
@@ -104,37 +114,65 @@ impl Summary {
 
     /// Checks the summary.
     pub fn check(&self) -> Result<()> {
-        let audit = &self.audit;
-        let service = &self.service;
-        let night = &self.night;
-        let settled = audit.with_status(Status::Processed) + audit.with_status(Status::Failed);
-        let faults: Vec<String> = [
-            (self.payments.abs_diff(settled), "payments are not exactly once PROCESSED or FAILED"),
-            (audit.misplaced, "payments are missing, listed twice, or listed differently by date and by account"),
-            (audit.with_status(Status::Processed).abs_diff(audit.transaction_ids), "transaction ids are not unique"),
-            (self.duplicate_outcomes(), "payments have more than one settlement"),
-            (audit.other_settlements, "payments have another settlement than the transaction service sent"),
-            (self.payments.abs_diff(service.payments), "payments did not reach the transaction service"),
-            (service.other_contents, "requests differed from the first of their payment"),
-            (service.unreadable + self.dead_letters, "messages could not be processed"),
-            (audit.altered, "payments differ from the request that created or amended them"),
-            (self.payments.abs_diff(night.reported), "settlements are not in the reports"),
-            (night.reported_twice, "settlements are in the reports more than once"),
-            (night.left_in_hot, "payments are still in the hot table"),
-            (self.payments.abs_diff(night.archived), "payments are not in the long-term table alone"),
-            (u64::from(!night.counters_equal_recount), "dates have counters that differ from a recount"),
-            (self.received.rejected, "webhook messages could not be verified"),
-            (self.received.differing, "payments differ from what the webhooks told of them"),
-            (self.closed_days.wrong, "payments of closed dates are due on another date than they should"),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
+        let faults = self.faults();
         if faults.is_empty() {
             return Ok(());
         }
+        let faults: Vec<String> = faults.into_iter().map(|(_, count, fault)| format!("{count} {fault}")).collect();
         bail!("the day failed its checks:\n  {}", faults.join("\n  "))
+    }
+
+    /// Returns the last line of the table: whether the bank kept its promises, and which it broke.
+    pub fn verdict(&self) -> String {
+        let faults = self.faults();
+        if faults.is_empty() {
+            return format!("All promises kept: {}.", PROMISES.join(", "));
+        }
+        let broken = PROMISES.iter().chain([&RECORDS]).filter_map(|promise| {
+            let of_it = faults.iter().filter(|(of, ..)| of == promise);
+            let found: Vec<String> = of_it.map(|(_, count, fault)| format!("{count} {fault}")).collect();
+            (!found.is_empty()).then(|| format!("{promise} ({})", found.join("; ")))
+        });
+        format!("NOT kept: {}.", broken.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Returns the faults of the day: the promise that each breaks, a number, and its name.
+    fn faults(&self) -> Vec<(&'static str, u64, &'static str)> {
+        let [never_twice, never_lost, settled_once, safe_retries] = PROMISES;
+        let (audit, service, night, received) = (&self.audit, &self.service, &self.night, &self.received);
+        let settled = audit.with_status(Status::Processed) + audit.with_status(Status::Failed);
+        let ids = audit.with_status(Status::Processed).abs_diff(audit.transaction_ids);
+        let unequal_counters = u64::from(!night.counters_equal_recount);
+        let not_sent = self.payments.abs_diff(service.payments);
+        let all = [
+            (never_lost, self.payments.saturating_sub(settled), UNSETTLED),
+            (never_twice, settled.saturating_sub(self.payments), UNSETTLED),
+            (
+                never_lost,
+                audit.misplaced,
+                "payments are missing, listed twice, or listed differently by date and by account",
+            ),
+            (settled_once, ids, "transaction ids are not unique"),
+            (settled_once, self.duplicate_outcomes(), "payments have more than one settlement"),
+            (
+                settled_once,
+                audit.other_settlements,
+                "payments have another settlement than the transaction service sent",
+            ),
+            (never_lost, not_sent, "payments did not reach the transaction service"),
+            (safe_retries, service.other_contents, "requests differed from the first of their payment"),
+            (never_lost, service.unreadable + self.dead_letters, "messages could not be processed"),
+            (safe_retries, audit.altered, "payments differ from the request that created or amended them"),
+            (RECORDS, self.payments.abs_diff(night.reported), "settlements are not in the reports"),
+            (RECORDS, night.reported_twice, "settlements are in the reports more than once"),
+            (RECORDS, night.left_in_hot, "payments are still in the hot table"),
+            (RECORDS, self.payments.abs_diff(night.archived), "payments are not in the long-term table alone"),
+            (RECORDS, unequal_counters, "dates have counters that differ from a recount"),
+            (RECORDS, received.rejected, "webhook messages could not be verified"),
+            (RECORDS, received.differing, "payments differ from what the webhooks told of them"),
+            (RECORDS, self.closed_days.wrong, "payments of closed dates are due on another date than they should"),
+        ];
+        all.into_iter().filter(|(_, count, _)| *count > 0).collect()
     }
 }
 
@@ -206,10 +244,31 @@ mod tests {
     }
 
     #[test]
+    fn the_last_line_is_the_verdict_and_columns_have_units() {
+        let mut day = summary();
+        day.audit.reasons.insert("insufficient funds".to_owned(), 1);
+        let text = day.to_string();
+        let kept = "All promises kept: no payment is created twice, no payment is lost, each is settled once, every retry is safe.";
+        assert_eq!(text.lines().next_back().map(str::trim), Some(kept), "{text}");
+        for unit in ["WRITE UNITS", "UNITS EACH", "BUDGET EACH"] {
+            assert!(text.contains(unit), "{unit}: {text}");
+        }
+        // The number of a reason stands under that of its status.
+        let end = |of: &str| text.lines().find(|line| line.trim().starts_with(of)).map(|line| line.trim_end().len());
+        assert_eq!((end("FAILED"), end("PROCESSED")), (end("insufficient"), end("insufficient")), "{text}");
+        day.payments = 4;
+        day.received.differing = 2;
+        let broken = "NOT kept: no payment is lost (1 payments are not exactly once PROCESSED or FAILED; 1 payments did not reach";
+        let verdict = day.verdict();
+        assert!(verdict.starts_with(broken) && verdict.contains("agree (1 settlements"), "{verdict}");
+    }
+
+    #[test]
     fn a_failed_check_is_in_the_error() {
         type Change = fn(&mut Summary);
-        let changes: [(Change, &str); 15] = [
+        let changes: [(Change, &str); 16] = [
             (|day| day.payments = 4, "1 payments are not exactly once PROCESSED or FAILED"),
+            (|day| day.payments = 2, "1 payments are not exactly once PROCESSED or FAILED"),
             (|day| day.audit.misplaced = 2, "2 payments are missing"),
             (|day| day.audit.transaction_ids = 1, "1 transaction ids are not unique"),
             (|day| day.audit.second_settlements = 1, "1 payments have more than one settlement"),

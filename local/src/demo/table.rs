@@ -21,19 +21,20 @@ impl fmt::Display for Summary {
         self.phases(f)?;
         self.service(f)?;
         self.night(f)?;
-        self.closed_days(f)
+        self.closed_days(f)?;
+        write!(f, "\n  {}", self.verdict())
     }
 }
 
 impl Summary {
     fn statuses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {:<22}{:>12}", "STATUS", "PAYMENTS")?;
+        writeln!(f, "  {:<34}{:>12}", "STATUS", "PAYMENTS")?;
         for status in Status::ALL {
             let count = self.audit.with_status(status);
             if count == 0 {
                 continue;
             }
-            writeln!(f, "  {:<22}{:>12}", status.as_str(), grouped(count))?;
+            writeln!(f, "  {:<34}{:>12}", status.as_str(), grouped(count))?;
             if status == Status::Failed {
                 for (why, count) in &self.audit.reasons {
                     writeln!(f, "    {why:<32}{:>12}", grouped(*count))?;
@@ -45,7 +46,7 @@ impl Summary {
 
     /// Writes each phase with its time on this machine, and its write units beside their budget.
     fn phases(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = ["PAYMENTS", "SECONDS", "PER SECOND", "WRITE UNITS", "EACH", "BUDGET"];
+        let header = ["PAYMENTS", "SECONDS", "PER SECOND", "WRITE UNITS", "UNITS EACH", "BUDGET EACH"];
         write!(f, "  {:<10}", "PHASE")?;
         writeln!(f, "{}", row(&header.map(str::to_owned)))?;
         let settled = self.counts.settled();
@@ -161,7 +162,7 @@ impl Summary {
 
 fn row(cells: &[String; 6]) -> String {
     let [payments, seconds, rate, units, each, budget] = cells;
-    format!("{payments:>12}{seconds:>10}{rate:>12}{units:>13}{each:>8}{budget:>8}")
+    format!("{payments:>9}{seconds:>9}{rate:>12}{units:>12}{each:>12}{budget:>13}")
 }
 
 /// Returns a minute of the day as clocks show it, modulo a day.
@@ -179,7 +180,7 @@ fn per_second(payments: u64, took: Duration) -> u64 {
 }
 
 /// Returns a number with separated thousands: `10,000`.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {

@@ -10,6 +10,8 @@ pub type Given<'g> = &'g dyn Fn(&str) -> Option<String>;
 pub(crate) struct Intrinsics {
     pub(crate) parameters: Node,
     pub(crate) conditions: Node,
+    /// The value of the parameter `Paused`, instead of its default.
+    pub(crate) paused: Option<&'static str>,
     /// The logical ids of resources.
     pub(crate) resources: Vec<String>,
 }
@@ -97,6 +99,9 @@ impl Intrinsics {
     fn referred(&self, name: &str, node: &Node, given: Given<'_>) -> Result<Content, YamlError> {
         if let Some(value) = given(name) {
             return Ok(Content::Text(value));
+        }
+        if let Some(paused) = self.paused.filter(|_| name == "Paused") {
+            return Ok(Content::Text(paused.to_owned()));
         }
         if let Some(default) = self.parameters.get(name).and_then(|parameter| parameter.get("Default")) {
             return Ok(default.content.clone());

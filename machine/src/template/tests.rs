@@ -91,3 +91,26 @@ fn variables_have_what_is_given_in_place_of_the_templates() {
         assert_eq!(template.variable("console", name, &given).unwrap().as_deref(), value, "{name}");
     }
 }
+
+#[test]
+fn a_pause_stops_the_triggers_that_it_names() {
+    let triggers = |paused| {
+        let template = Template::ours_while(paused).unwrap();
+        let schedules: Vec<_> = template.schedules().map(|spec| spec.name.as_str()).collect();
+        let enabled = template.functions.iter().filter(|function| {
+            function.streams.iter().any(|it| it.enabled) || function.queues.iter().any(|it| it.enabled)
+        });
+        (schedules, enabled.map(|function| function.package.as_str()).collect::<Vec<_>>())
+    };
+    let (schedules, mappings) = triggers("none");
+    let stopped = |schedule: &&str| {
+        ["sweep", "redrive", "report", "recount"].contains(schedule) || schedule.starts_with("archive")
+    };
+    let left: Vec<_> = schedules.iter().copied().filter(|schedule| !stopped(schedule)).collect();
+    assert!(left.len() + 4 < schedules.len(), "{schedules:?}");
+    for (paused, without) in [("sending", &["dispatch"][..]), ("settling", &["dispatch", "settle"])] {
+        let want: Vec<_> = mappings.iter().copied().filter(|package| !without.contains(package)).collect();
+        assert_eq!(triggers(paused), (left.clone(), want), "{paused}");
+    }
+    assert!(Template::ours_while("everything").is_err());
+}

@@ -11,6 +11,10 @@ use payments_store::TableNames;
 /// The default of `HORIZON_DAYS`: two years.
 const DEFAULT_HORIZON_DAYS: u32 = 731;
 
+/// The default of `MAX_DISPATCH_ATTEMPTS`. The waits double from one hour: the eighth attempt comes after 127 hours
+/// (5 days), and the payment is stuck after 255 hours (11 days).
+const DEFAULT_MAX_ATTEMPTS: u32 = 8;
+
 /// The default of `CUT_OFF_LEAD_MINUTES`: two ticks of the sweep.
 const DEFAULT_LEAD_MINUTES: u32 = 10;
 
@@ -121,6 +125,11 @@ impl<'a> Lookup<'a> {
     /// Reads `READ_SHARDS`: the number of shards that readers look at.
     pub fn read_shards(&self) -> Result<ShardCount, ConfigError> {
         self.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")
+    }
+
+    /// Reads `MAX_DISPATCH_ATTEMPTS`: the dispatch attempts of a payment before an operator has to act.
+    pub fn max_attempts(&self) -> Result<u32, ConfigError> {
+        self.number("MAX_DISPATCH_ATTEMPTS", DEFAULT_MAX_ATTEMPTS)
     }
 
     /// Reads `WEBHOOK_SECRET`: the place of the master secret of webhooks.

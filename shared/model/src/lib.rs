@@ -49,13 +49,13 @@
 //! | [`business_days`] | calendars of payment rails, date rules, cut-offs |
 //! | `calendar` | instants, business dates, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
-//! | [`currency`], [`money`] | ISO 4217 currencies, amounts in minor units |
+//! | [`currency`], [`money`] | ISO 4217 currencies, amounts in minor units, and as people type them |
 //! | [`json_text`] | the client's own JSON |
 //! | [`kinds`](mod@kinds) | enums of kinds that are stored or sent |
 //! | `log` | events of the log, and the filter of an endpoint or a reader |
-//! | `operation` | the requests of a recount and a redate, and the ids of operators' actions |
+//! | `operation` | the requests of a recount and a redate, the schedule of redrives, and the ids of operators' actions |
 //! | [`outage`] | failed calls to other services |
-//! | `payment` | ids, instructions, details and heads, statuses and the transitions between them, settlements, amendments |
+//! | `payment` | ids, instructions, details and heads, statuses and the transitions between them, settlements, amendments, findings |
 //! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`webhook`] | endpoints of webhooks, their secrets and addresses |
@@ -96,11 +96,12 @@ pub use log::event::{EVENT_FORM, Epoch, IrregularEvent, Logged, VersionBefore};
 pub use log::event_filter::{self, EventFields, EventFilter, PreviousFields};
 pub use log::kind::EventKind;
 pub use log::marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
-pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
+pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money, TypedAmount};
 pub use operation::action::{ActionId, ActionIdError};
-pub use operation::{recount, redate};
+pub use operation::{recount, redate, redrive};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
+pub use payment::finding::{Finding, FindingClosed, ResultHash, ResultHashError, Told};
 pub use payment::forms::{Details, Head, Instruction, MAX_TRAIL_ENTRIES, REDATED, TrailEntry};
 pub use payment::payment_id::{self, IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use payment::settlement::{self, Failure, FailureCode, Settlement, TransactionId};

@@ -3,3 +3,4 @@
 pub(crate) mod action;
 pub mod recount;
 pub mod redate;
+pub mod redrive;

@@ -10,6 +10,7 @@ use payments_model::{AccountId, AmendmentName, Head, HeadKey, PaymentId, Place, 
 
 pub(crate) mod audit;
 pub(crate) mod due;
+pub(crate) mod finding;
 pub(crate) mod unreported;
 
 /// The sort key of a payment's first details.
@@ -80,6 +81,11 @@ pub(crate) fn log_partition(what: impl fmt::Display) -> String {
 /// The first item of the partition has the number of endpoints that were ever created.
 pub(crate) fn webhook_partition(what: impl fmt::Display) -> String {
     format!("WEBHOOK#{what}")
+}
+
+/// The partition key of the marks of all open findings: `FINDINGS#OPEN`. A mark's sort key is its payment's id and its hash.
+pub(crate) fn findings_partition(what: impl fmt::Display) -> String {
+    format!("FINDINGS#{what}")
 }
 
 /// The partition key of the last runs of all jobs, `RUNS#LAST`, and of the figures of all days, `RUNS#FIGURES`. The sort key is a

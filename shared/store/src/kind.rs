@@ -4,9 +4,11 @@ use payments_model::BusinessDate;
 
 use crate::counters::{checkpoint, repair};
 use crate::key::audit::parse_audit_sort;
+use crate::key::finding::{parse_finding_sort, parse_open_finding_sort};
 use crate::key::{DETAILS_SORT, LANES, parse_details_sort, parse_head_key, parse_payment_partition};
 use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
+use crate::payment::finding::OPEN;
 use crate::report::job;
 use crate::runs::figures::FIGURES;
 use crate::runs::last::{Job, LAST};
@@ -28,7 +30,11 @@ payments_model::kinds! {
         /// The report's last run.
         ReportRun = "report-run",
         /// The drift that a recount found.
+        Drift = "drift",
+        /// A settlement result that contradicts its payment.
         Finding = "finding",
+        /// The mark of an open finding.
+        OpenFinding = "open-finding",
         /// The intent of an operator's action.
         AuditIntent = "audit-intent",
         /// The outcome of an operator's action.
@@ -61,6 +67,9 @@ impl ItemKind {
             "ACCT" => parse_head_key(partition, sort).ok().map(|_| Self::Head),
             "PAY" => {
                 parse_payment_partition(partition).ok()?;
+                if parse_finding_sort(sort).is_ok() {
+                    return Some(Self::Finding);
+                }
                 let is_first = sort == DETAILS_SORT;
                 let kind = if is_first { Self::FirstDetails } else { Self::AmendedDetails };
                 parse_details_sort(sort).ok().map(|_| kind)
@@ -69,7 +78,7 @@ impl ItemKind {
             "CHECKPOINT" => match rest {
                 checkpoint::CONSUMER => Some(Self::Checkpoint),
                 job::CONSUMER if sort == job::JOB => Some(Self::ReportRun),
-                repair::CONSUMER => Some(Self::Finding),
+                repair::CONSUMER => Some(Self::Drift),
                 _ => None,
             },
             "AUDIT" => {
@@ -82,6 +91,7 @@ impl ItemKind {
                 CONSUMERS => Some(Self::Consumer),
                 epoch => epoch.parse::<u32>().is_ok().then_some(Self::Segment),
             },
+            "FINDINGS" if rest == OPEN => parse_open_finding_sort(sort).ok().map(|_| Self::OpenFinding),
             "WEBHOOK" if rest == ENDPOINTS => {
                 Some(if sort == CREATED { Self::EndpointsCreated } else { Self::Endpoint })
             }
@@ -107,6 +117,11 @@ mod tests {
             ("ACCT#tenant", "2026-12-01", None),
             (&*format!("PAY#{id}"), "DETAILS", Some(ItemKind::FirstDetails)),
             (&*format!("PAY#{id}"), "NOTES", None),
+            (&*format!("PAY#{id}"), "FINDING#0123456789abcdef", Some(ItemKind::Finding)),
+            (&*format!("PAY#{id}"), "FINDING#0123", None),
+            ("FINDINGS#OPEN", &*format!("{id}#0123456789abcdef"), Some(ItemKind::OpenFinding)),
+            ("FINDINGS#OPEN", id, None),
+            ("CHECKPOINT#recount", "2026-12-01", Some(ItemKind::Drift)),
             ("COUNTS#7", "2026-12-01", Some(ItemKind::Counter)),
             ("COUNTS#8", "2026-12-01", None),
             ("CHECKPOINT#report", "job", Some(ItemKind::ReportRun)),

@@ -10,7 +10,7 @@
 //! | a payment by its id | `payment-history` | [`Store::details`] |
 //! | a payment's details in force, and those before | `payment-history` | [`Store::details_in_force`], [`Store::details_chain`] |
 //! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
-//! | an account's payments by due time | both tables, and their `moved` | [`Store::account_page`] |
+//! | an account's payments by due time | both tables, and their `moved` | [`Store::account_page`], [`Store::account_list`] |
 //! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
 //! | due payments of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |
@@ -20,7 +20,8 @@
 //! | one claim or cancel | `payments` | [`Store::transition`], [`Store::cancel_payment`] |
 //! | one settlement | `payment-history`, then `payments` | [`Store::decide_settlement`], [`Store::follow_settlement`] |
 //! | many settlements | `payment-history` | [`Store::settled_heads`] |
-//! | one redrive | `payments` | [`Store::redrive`] |
+//! | one redrive, by its schedule or an operator | `payments` | [`Store::redrive`], [`Store::send_again`] |
+//! | results that contradict their payments | `payment-history` | [`Store::put_finding`], [`Store::open_findings`], [`Store::findings_of`], [`Store::finding`], [`Store::close_finding`] |
 //! | settled payments in no report, by shard | `payments`/`unreported` | [`Store::unreported_page`] |
 //! | mark a payment as reported | `payments` | [`Store::mark_reported`] |
 //! | the report's last run | `payments` | [`Store::last_report_run`], [`Store::commit_report_run`], [`Store::finish_report_run`] |
@@ -30,6 +31,7 @@
 //! | add records of the stream to the counters, and their events to the log | `payments`, `payments-log` | [`Store::commit_counts`] |
 //! | the log's head | `payments-log` | [`Store::log_head`] |
 //! | the log's events after a place | `payments-log` | [`Store::log_page`] |
+//! | the log's place at a time | `payments-log` | [`Store::log_place_at`] |
 //! | how far a consumer has read the log | `payments-log` | [`Store::log_consumer`], [`Store::move_log_consumer`] |
 //! | the webhook endpoints | `payment-history` | [`Store::webhook_endpoints`], [`Store::webhook_endpoint`] |
 //! | create, change, delete an endpoint | `payment-history`, `payments-log` | [`Store::create_webhook_endpoint`], [`Store::change_webhook_endpoint`], [`Store::delete_webhook_endpoint`] |
@@ -37,6 +39,7 @@
 //! | the state of endpoints' deliveries | `payments-log` | [`Store::webhook_states`], [`Store::webhook_state`], [`Store::begin_webhook`] |
 //! | deliver to an endpoint, one run at a time | `payments-log` | [`Store::take_webhook`], [`Store::commit_webhook`], [`Store::release_webhook`], [`Store::finish_webhook_test`] |
 //! | replay, skip, test an endpoint | `payments-log` | [`Store::replay_webhook`], [`Store::skip_webhook_event`], [`Store::ask_webhook_test`] |
+//! | enable an endpoint | `payment-history`, `payments-log` | [`Store::enable_webhook`] |
 //! | the audit trail of the console | `payment-history` | [`Store::put_audit_intent`], [`Store::put_audit_outcome`], [`Store::audit_entry`], [`Store::audit_page`] |
 //! | the last run of each scheduled job | `payment-history` | [`Store::put_last_run`], [`Store::last_runs`] |
 //! | the figures of a day | `payment-history` | [`Store::add_sample`], [`Store::add_failures`], [`Store::figures`] |
@@ -93,6 +96,7 @@ pub use log::segment::{MAX_SEGMENT_BYTES, segment_of};
 pub use payment::archive::{Archived, Removed, StoredHead};
 pub use payment::cancel::Cancelled;
 pub use payment::data::compress;
+pub use payment::finding::{ClosedFinding, OpenFindings};
 pub use payment::insert::{PutDetails, PutHead, details_excess};
 pub use payment::redate::StoredDetails;
 pub use payment::settlement::Decided;
@@ -107,6 +111,7 @@ pub use schema::{EXPIRES_AT, KEPT_UNTIL};
 pub use size::{MAX_DETAILS_BYTES, OWN_DETAILS_BYTES, item_bytes};
 pub use store::{Store, TableNames};
 pub use webhook::endpoint::{CreateEndpoint, EndpointChoice, EndpointsCreated, MAX_ENDPOINTS, WebhookEndpoint};
+pub use webhook::operate::EnableWebhook;
 pub use webhook::state::{
     BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, MissedEvents, Progress, REMEMBERED, SkippedEvent,
     WebhookCommit, WebhookState,

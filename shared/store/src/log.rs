@@ -19,4 +19,5 @@ pub(crate) mod head;
 pub(crate) mod image;
 pub(crate) mod position;
 pub(crate) mod read;
+pub(crate) mod search;
 pub(crate) mod segment;

@@ -1,8 +1,13 @@
-//! Golden items of the bank's own work: last runs, figures, the report's run, a recount's finding, the audit trail.
+//! Golden items of the bank's own work: last runs, figures, the report's run, a recount's drift, findings, the audit trail.
 
-use payments_model::{ActionId, BusinessDate, DayCounts, Status};
+use payments_model::{
+    ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Money, PaymentId, Settlement,
+    Slot, State, Status, Told,
+};
 use payments_store::key::LANES;
-use payments_store::{ActionName, AuditIntent, AuditOutcome, Evidence, Job, LastRun, ReportFile, ReportRun, Store};
+use payments_store::{
+    ActionName, AuditIntent, AuditOutcome, ClosedFinding, Evidence, Job, LastRun, ReportFile, ReportRun, Store,
+};
 use payments_tests::prelude::*;
 
 const AT: &str = "2026-11-20T10:00:00Z";
@@ -32,6 +37,41 @@ async fn put_runs(store: &Store) -> Result<()> {
     Ok(store.add_failures(date()?, 42, &[("AC01".parse()?, 7), ("NARR".parse()?, 1)].into()).await?)
 }
 
+/// The payment of the findings.
+fn payment() -> PaymentId {
+    PaymentId::derive(&"tenant".parse().unwrap(), &"rent".parse().unwrap())
+}
+
+/// Findings: an open one, and a closed one.
+fn findings() -> Result<[Finding; 2]> {
+    let money = Money { amount: "125000".parse()?, currency: "GBP".parse()? };
+    let finding = |stands: State, settlement: Settlement, closed| -> Result<_> {
+        let told = Told { settlement, money, payee: "landlord".parse()? };
+        let slot = Slot { at: "2026-12-01T00:00:00Z".parse()?, payment_id: payment() };
+        let key = HeadKey { account: "tenant".parse()?, slot };
+        Ok(Finding { key, money, payee: "landlord".parse()?, stands, told, found_at: AT.parse()?, closed })
+    };
+    let processed = |id: &str| Ok::<_, anyhow::Error>(Settlement::Processed(id.parse()?));
+    let closed = FindingClosed { at: AT.parse()?, by: Actor::operator("ada"), reason: "It was a test.".to_owned() };
+    Ok([
+        finding(processed("TX-1")?.into(), Settlement::Failed(Failure::new(Some("AM04"), "no funds")), None)?,
+        finding(State::Cancelled, processed("TX-2")?, Some(closed))?,
+    ])
+}
+
+/// Puts findings as `settle` does, and closes them as the console does.
+async fn put_findings(store: &Store, findings: Vec<Finding>) -> Result<()> {
+    for finding in findings {
+        let closed = finding.closed.clone();
+        ensure!(store.put_finding(&Finding { closed: None, ..finding.clone() }).await?, "it is new");
+        if let Some(closed) = closed {
+            let done = store.close_finding(finding.key.slot.payment_id, &finding.told.hash(), &closed).await?;
+            ensure!(done == ClosedFinding::Done, "{done:?}");
+        }
+    }
+    Ok(())
+}
+
 pub(super) async fn written() -> Result<World> {
     let world = World::open().await?;
     let (store, at) = (world.store().await, AT.parse()?);
@@ -58,6 +98,7 @@ pub(super) async fn written() -> Result<World> {
     recounted.shift(Status::Pending, 7);
     recounted.shift_sum("GBP".parse()?, Status::Pending, 1 << 64);
     store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
+    put_findings(&store, findings()?.into()).await?;
     for (name, subject) in actions()?.into_iter().zip([Some("user-1".to_owned()), None]) {
         let has_outcome = subject.is_some();
         let intent = AuditIntent {
@@ -94,6 +135,8 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let mut found = from.evidence(date()?, date()?).await?;
     let evidence = found.remove(&date()?).and_then(|found| found.evidence).context("no finding")?;
     to.keep_evidence(date()?, &evidence, None).await?;
+    let found: Vec<Finding> = from.findings_of(payment()).await?.into_iter().collect::<Result<_, _>>()?;
+    put_findings(&to, found).await?;
     for name in actions()? {
         let entry = from.audit_entry(name).await?.context("no action")?;
         to.put_audit_intent(&entry.intent).await?;

@@ -94,7 +94,7 @@ pub(super) async fn written() -> Result<World> {
         move_on(&world, id, events(key)?, LATER).await?;
         let head = store.details(id).await?.context("no details")?.key();
         match key {
-            "redriven" => ensure!(store.redrive(&head, 1, 2).await?, "it is pending"),
+            "redriven" => ensure!(store.redrive(&head, 1, 2, LATER.parse()?).await?, "it is pending"),
             "reported" => report(&store, &head).await?,
             "archived" => {
                 let stored = store.stored_head(&head).await?.context("no head")?;

@@ -69,6 +69,30 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
 }
 
 #[tokio::test]
+async fn without_a_terminal_there_is_a_line_now_and_then() -> Result<()> {
+    let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (reports, written) = (tempfile::tempdir()?, Arc::clone(&lines));
+    let progress =
+        Progress::in_lines(move |line| written.lock().unwrap_or_else(|it| it.into_inner()).push(line.to_owned()))?;
+    let summary = demo::run(&Settings { payments: 20, ..DAY }, reports.path(), &progress).await?;
+    let lines = lines.lock().unwrap_or_else(|it| it.into_inner()).join("\n");
+    for part in [
+        "2026-11-20 01:00  the feed     10 created, 0 settled, 0 reported",
+        "2026-11-20 12:00  the day",
+        "2026-11-20 21:00  the evening  20 created, 20 settled,",
+        "2026-11-21 00:00  the night    20 created, 20 settled,",
+        "2026-11-22 14:00  heads expire",
+        "reading every payment",
+    ] {
+        assert!(lines.contains(part), "{part}: {lines}");
+    }
+    // The bar is full at the end, and not before.
+    let counts = summary.counts;
+    assert_eq!(demo::steps(20), 20 + counts.claimed + counts.settled() + counts.reported + 20);
+    Ok(())
+}
+
+#[tokio::test]
 async fn payments_of_8_kb_cost_their_budget() -> Result<()> {
     for (data_kind, details) in [(DataKind::Incompressible, 8), (DataKind::Prose, 4), (DataKind::Structured, 2)] {
         assert_budget(data_kind, details).await?;

@@ -23,6 +23,7 @@ async fn the_page_loads_nothing_from_elsewhere() -> Result<()> {
         assert!(page.header("content-type").is_some_and(|kind| kind.starts_with("text/html")), "{page}");
         let page = page.body;
         assert!(page.contains("<base href=\"/docs/\">"), "parts are found from {path} too: {page}");
+        assert!(page.contains("<title>Scheduled payments") && page.contains("name=\"viewport\""), "{page}");
         let mut parts = BTreeSet::new();
         for loads in LOADS {
             parts.extend(page.split(loads).skip(1).filter_map(|rest| rest.split('"').next()));
@@ -34,9 +35,11 @@ async fn the_page_loads_nothing_from_elsewhere() -> Result<()> {
             get(&api, &format!("/docs/{part}")).await?.with_status(200)?;
         }
     }
-    let first = get(&api, "/docs/swagger-initializer.js").await?.body;
-    assert!(first.contains(r#""url": "/openapi.yaml""#) && first.contains(r#""validatorUrl": "none""#), "{first}");
-    assert!(!first.contains("http://") && !first.contains("https://"), "{first}");
+    let script = get(&api, "/docs/docs.js").await?.body;
+    assert!(script.contains(r#"url: "/openapi.yaml""#) && script.contains(r#"validatorUrl: "none""#), "{script}");
+    assert!(!script.contains("http://") && !script.contains("https://"), "{script}");
+    // The other layout has a bar that loads the description of any other site.
+    assert!(script.contains(r#"layout: "BaseLayout""#), "{script}");
     get(&api, "/docs/../openapi.yaml.bak").await?.with_status(404)?;
     // The root says where the description is.
     let root = get(&api, "/").await?.with_status(200)?;

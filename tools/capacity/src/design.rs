@@ -114,7 +114,7 @@ impl Tables {
                 let step = head.transition(&Event::Sweep, PENDING.parse()?, actor())?;
                 matches!(store.transition(&key, DueSort::from_head(&head), &step).await?, Moved::Done(_))
             }
-            (_, Write::Redriven) => store.redrive(&key, 1, 2).await?,
+            (_, Write::Redriven) => store.redrive(&key, 1, 2, PENDING.parse()?).await?,
             (_, Write::Decided | Write::DecidedAgain) => {
                 let pending = StoredHead::new(payment.pending_head()?)?;
                 let decided = store.decide_settlement(&pending, &payment.settling()?).await?;

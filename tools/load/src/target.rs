@@ -92,6 +92,7 @@ impl Target {
             reports: reports.path().to_owned(),
             time_zone: zone,
             dates: Dates::default(),
+            paused: "none",
             endpoint,
             require_tokens: false,
             sandbox: false,

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, cast
 from uuid import UUID
 
 import httpx
 
 from .answers import MALFORMED, expect
+from .arguments import as_date, checked, given, given_date, key_header, segment
 from .batches import Result, send_batch
+from .endpoints import Endpoints
 from .errors import GatewayError
 from .generated import AuthenticatedClient
 from .generated.api.accounts import (
@@ -51,8 +53,6 @@ from .pages import Pages, check_moves
 from .retries import Retries
 from .tokens import Token
 from .transport import Transport
-
-T = TypeVar("T")
 
 # SCHEDULED, PENDING, PROCESSED, FAILED or CANCELLED, or another one that a later release adds.
 Status: TypeAlias = str
@@ -106,6 +106,7 @@ class Bank:
         self.generated = AuthenticatedClient(base_url, "").set_httpx_client(
             httpx.Client(base_url=base_url, transport=self._transport, timeout=timeout)
         )
+        self.webhook_endpoints = Endpoints(self.generated, self._answer)
 
     def create(self, account: str, key: str, order: PaymentOrder, *, request_id: str | None = None) -> Created:
         """Creates a payment. Use a new key for each payment; the same key and order return the same payment."""
@@ -113,7 +114,7 @@ class Bank:
             response = create_payment.sync_detailed(
                 segment(account),
                 client=self.generated,
-                body=order,
+                body=checked(order),
                 idempotency_key=key_header(key),
                 x_request_id=given(request_id),
             )
@@ -123,7 +124,7 @@ class Bank:
         """Creates up to 100 payments of any accounts. Each entry has its own result, in the same place."""
 
         def send(some: list[BatchEntry]) -> list[Result]:
-            order = BatchOrder(payments=some)
+            order = BatchOrder(payments=[checked(entry) for entry in some])
             with self._answer():
                 response = create_payment_batch.sync_detailed(
                     client=self.generated, body=order, x_request_id=given(request_id)
@@ -138,7 +139,7 @@ class Bank:
         """Creates up to 100 payments of one account. Each entry has its own result, in the same place."""
 
         def send(some: list[AccountBatchEntry]) -> list[Result]:
-            order = AccountBatchOrder(payments=some)
+            order = AccountBatchOrder(payments=[checked(entry) for entry in some])
             with self._answer():
                 response = create_account_payment_batch.sync_detailed(
                     segment(account), client=self.generated, body=order, x_request_id=given(request_id)
@@ -174,7 +175,7 @@ class Bank:
                 segment(account),
                 cast(UUID, segment(payment_id)),
                 client=self.generated,
-                body=order,
+                body=checked(order),
                 idempotency_key=key_header(key),
                 if_match=f'"{version}"',
                 x_request_id=given(request_id),
@@ -207,8 +208,8 @@ class Bank:
         self,
         account: str,
         *,
-        from_: datetime.date | None = None,
-        to: datetime.date | None = None,
+        from_: datetime.date | str | None = None,
+        to: datetime.date | str | None = None,
         status: Sequence[Status] = (),
         payee: str | None = None,
         reference: str | None = None,
@@ -218,14 +219,15 @@ class Bank:
         request_id: str | None = None,
     ) -> Pages[Payment]:
         """Lists an account's payments by due time: by default all that are coming."""
+        first, last = given_date(from_), given_date(to)
 
         def read(cursor: str | Unset) -> PaymentPage:
             with self._answer():
                 response = list_account_payments.sync_detailed(
                     segment(account),
                     client=self.generated,
-                    from_=given(from_),
-                    to=given(to),
+                    from_=first,
+                    to=last,
                     status=list(status) or UNSET,
                     payee_account_id=given(payee),
                     reference=given(reference),
@@ -257,7 +259,7 @@ class Bank:
 
     def due(
         self,
-        date: datetime.date,
+        date: datetime.date | str,
         *,
         status: Sequence[Status] = (),
         shard: int | None = None,
@@ -265,12 +267,13 @@ class Bank:
         request_id: str | None = None,
     ) -> Pages[DuePayment]:
         """Lists the payments of a date, of all accounts."""
+        due_date = as_date(date)
 
         def read(cursor: str | Unset) -> DuePage:
             with self._answer():
                 response = list_due_payments.sync_detailed(
                     client=self.generated,
-                    due_date=date,
+                    due_date=due_date,
                     status=list(status) or UNSET,
                     shard=given(shard),
                     limit=page_size,
@@ -290,12 +293,16 @@ class Bank:
             return expect(PaymentPage, response).payments
 
     def counts(
-        self, from_: datetime.date | None = None, to: datetime.date | None = None, *, request_id: str | None = None
+        self,
+        from_: datetime.date | str | None = None,
+        to: datetime.date | str | None = None,
+        *,
+        request_id: str | None = None,
     ) -> builtins.list[DayCounts]:
         """Returns the numbers and sums of each date of a range."""
         with self._answer():
             response = get_counts.sync_detailed(
-                client=self.generated, from_=given(from_), to=given(to), x_request_id=given(request_id)
+                client=self.generated, from_=given_date(from_), to=given_date(to), x_request_id=given(request_id)
             )
             return [day_counts(day) for day in expect(CountsOfDates, response).counts]
 
@@ -376,22 +383,3 @@ def integer(text: str) -> int:
 def is_replayed(response: Response[Any]) -> bool:
     """Returns whether an earlier request did what this one asks for."""
     return response.headers.get("Idempotent-Replayed") == "true"
-
-
-def given(value: T | None) -> T | Unset:
-    """Returns a value, or what the generated code leaves out."""
-    return UNSET if value is None else value
-
-
-def key_header(key: str) -> str:
-    """Returns the header that sends a key. One that begins with a double quote is sent in quotes."""
-    if not key.startswith('"'):
-        return key
-    return '"' + key.replace("\\", r"\\").replace('"', r"\"") + '"'
-
-
-def segment(id: str | UUID) -> str:
-    """Returns an id that can be a segment of a path. Programs between would remove dots, and so change the request."""
-    if (text := str(id)) in ("", ".", ".."):
-        raise ValueError(f"an id must not be {text!r}")
-    return text

@@ -34,7 +34,7 @@ class NoAnswer(BankError):
     """No answer: the connection was refused or lost, or too slow. The request may have taken effect."""
 
     def __init__(self, url: httpx.URL, error: httpx.RequestError) -> None:
-        super().__init__(f"No answer from {url.host}: {error or type(error).__name__}")
+        super().__init__(f"No answer from {url.netloc.decode()}: {error or type(error).__name__}")
 
 
 class GatewayError(BankError):

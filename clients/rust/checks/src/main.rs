@@ -2,6 +2,7 @@
 
 mod batches;
 mod broken;
+mod endpoints;
 mod fake;
 mod lists;
 mod numbers;
@@ -19,6 +20,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let checks = [
         batches::CHECKS,
         broken::CHECKS,
+        endpoints::CHECKS,
         lists::CHECKS,
         numbers::CHECKS,
         payments::CHECKS,

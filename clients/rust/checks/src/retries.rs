@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::fake::{Cut, Fake, PAYMENT_ID, Planned, amended, created, cut, gateway_slow, planned, problem, throttled};
 use crate::suite::{checks, equal};
-use crate::world::{World, attempts, error_of, problem_of};
+use crate::world::{ONCE, World, attempts, builder, error_of, problem_of};
 
 checks![
     retry_after,
@@ -17,6 +17,7 @@ checks![
     gateway_504,
     amend_retried,
     cut_connection,
+    refused_connection,
     silent_server,
     internal_once,
     no_retry_of_4xx,
@@ -93,6 +94,17 @@ async fn cut_connection(world: World) -> Result<()> {
     let fake = Fake::with([cut(Cut::Before), cut(Cut::Before)], 0, twice).await?;
     let error = error_of(create(&world, &fake).await)?;
     ensure!(matches!(error, Error::NoAnswer { .. }) && error.status().is_none(), "{error:?}");
+    Ok(())
+}
+
+async fn refused_connection(_: World) -> Result<()> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    drop(listener);
+    let bank = builder(&format!("http://{address}")).retries(ONCE).build()?;
+    let error = error_of(bank.calendars().await)?;
+    ensure!(matches!(&error, Error::NoAnswer { host, .. } if *host == address), "{error:?}");
+    ensure!(error.to_string().contains("refused"), "{error}");
     Ok(())
 }
 

@@ -3,11 +3,11 @@
 use maud::html;
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 
-use crate::actions::preview::Preview;
+use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{MOVE_BACK, PAUSE};
-use crate::html::{fact, grouped};
+use crate::html::{fact, grouped, link};
 use crate::operations::{BankQueue, MoveBack};
 use crate::views::queues::{last_move, title as queue_title};
 
@@ -41,21 +41,28 @@ impl Console {
     /// Shows how many messages there are: one or two calls.
     pub(super) async fn preview_letters(&self, queue: BankQueue) -> Result<Preview, Problem> {
         if self.is_forbidden(queue) {
-            return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } }, button: None });
+            return Ok(Preview {
+                shown: html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } },
+                buttons: None,
+            });
         }
-        let state = self.operations.queue(queue).await?;
+        let (state, times) = (self.operations.queue(queue).await?, self.times());
         let shown = html! {
-            dl {
-                (fact("Messages", &html! { "about " (grouped(state.waiting.into())) }))
-                @if let Some(last) = &state.last_move { (fact("Last move", &last_move(last))) }
-            }
+            section class="panel" { dl class="facts" {
+                (fact("From", &html! { (queue_title(queue)) }))
+                (fact("To", &html! { (queue.source().map_or("", queue_title)) }))
+                (fact("Messages", &html! { b { "about " (grouped(state.waiting.into())) } ", " a href=(link("sample", &[("queue", queue.as_str())])) { "look at a sample" } " first" }))
+                @if let Some(last) = &state.last_move { (fact("Last move", &last_move(last, times))) }
+            } }
             p {
-                "Remove the cause first, and look at a sample. All messages move back, perhaps also those that arrive during the move. Each is then "
+                "Remove the cause first. All messages move back, perhaps also those that arrive during the move. Each is then "
                 "processed again: a repeat changes nothing, and a message that fails again returns here. They can be weeks old. "
                 "A pause does not stop a move; " (MOVE_BACK) " says what does."
             }
         };
-        Ok(Preview { shown, button: Some("Move all back".to_owned()) })
+        let act =
+            format!("Move about {} back", counted(usize::try_from(state.waiting).unwrap_or(usize::MAX), "message"));
+        Ok(Preview { shown, buttons: Some(Buttons { act, keep: "Keep them here", is_final: false }) })
     }
 
     /// Starts the move.

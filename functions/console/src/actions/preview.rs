@@ -6,8 +6,18 @@ use maud::Markup;
 pub(super) struct Preview {
     /// The things that the action will change.
     pub(super) shown: Markup,
-    /// The text of the button; `None` if there is nothing to do.
-    pub(super) button: Option<String>,
+    /// The buttons; `None` if there is nothing to do.
+    pub(super) buttons: Option<Buttons>,
+}
+
+/// The two buttons below a preview.
+pub(super) struct Buttons {
+    /// The text of the one that acts: a verb and a number.
+    pub(super) act: String,
+    /// The text of the one that does nothing: `Keep it`.
+    pub(super) keep: &'static str,
+    /// Whether nothing takes the action back.
+    pub(super) is_final: bool,
 }
 
 /// A number of things, in words.

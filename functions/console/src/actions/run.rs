@@ -1,26 +1,33 @@
 //! Runs that an operator starts: those that a schedule starts by itself, and moves of payments whose date was closed.
 //!
-//! The function is invoked asynchronously, so nobody waits for its answer, and Lambda discards it.
+//! The function is invoked asynchronously, so nobody waits for its answer. The dialog asks for its last run instead.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{BusinessDate, Status, recount, redate};
+use payments_store::Job;
 use serde_json::{Map, Value};
 
-use crate::actions::preview::{Preview, counted};
+use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{HOLIDAY, PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
-use crate::html::{fact, grouped};
+use crate::html::{day, grouped};
 use crate::operations::Startable;
-use crate::views::bank::report;
-use crate::views::waiting::late_table;
+use crate::panel::{cards, panel};
+use crate::runs::{Runs, end, last};
+use crate::times::Times;
+use crate::views::dates::mark;
+use crate::views::waiting::{Late, late_table};
 
 /// The longest date, in bytes.
 const MAX_DATE_BYTES: usize = 10;
 
 /// The longest id of a calendar, in bytes.
 const MAX_CALENDAR_BYTES: usize = 20;
+
+/// The longest number that a preview showed, in bytes.
+const MAX_NUMBER_BYTES: usize = 20;
 
 /// The most late payments that a preview shows.
 const LATE_SHOWN: u16 = 1;
@@ -41,7 +48,16 @@ pub(super) enum Run {
     /// A count of the payments that wait for a redate.
     Look,
     /// A redate: the payments of a calendar's closed dates move.
-    Redate { calendar: String, from: BusinessDate, to: BusinessDate },
+    Redate { calendar: String, from: BusinessDate, to: BusinessDate, shown: Option<Shown> },
+}
+
+/// The numbers that a redate's preview showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// The closed dates.
+    dates: usize,
+    /// Their payments that are scheduled, in all currencies.
+    payments: u64,
 }
 
 impl Run {
@@ -56,7 +72,7 @@ impl Run {
             "look-for-redates" => Ok(Self::Look),
             "redate" => form.get("calendar", MAX_CALENDAR_BYTES).and_then(|calendar| {
                 let (from, to) = (form.get("from", MAX_DATE_BYTES)?, form.get("to", MAX_DATE_BYTES)?);
-                Ok(Self::Redate { calendar, from, to })
+                Ok(Self::Redate { calendar, from, to, shown: shown(form)? })
             }),
             _ => return None,
         })
@@ -82,8 +98,8 @@ impl Run {
             Self::Archive => "Start the archive".to_owned(),
             Self::Recount { .. } => "Start a recount".to_owned(),
             Self::Look => "Count the payments that wait for a redate".to_owned(),
-            Self::Redate { calendar, from, to } => {
-                format!("Move the payments of dates that {calendar} closed, from {from} to {to}")
+            Self::Redate { calendar, from, to, .. } => {
+                format!("Move the payments of dates that {calendar} closed, from {} to {}", day(*from), day(*to))
             }
         }
     }
@@ -95,9 +111,25 @@ impl Run {
                 let dates = [("from", from), ("to", to)].into_iter();
                 dates.filter_map(|(name, date)| date.map(|date| (name, date.to_string()))).collect()
             }
-            Self::Redate { calendar, from, to } => {
-                vec![("calendar", calendar.clone()), ("from", from.to_string()), ("to", to.to_string())]
+            Self::Redate { calendar, from, to, shown } => {
+                let asked = [("calendar", calendar.clone()), ("from", from.to_string()), ("to", to.to_string())];
+                let shown =
+                    shown.map(|shown| [("dates", shown.dates.to_string()), ("payments", shown.payments.to_string())]);
+                asked.into_iter().chain(shown.into_iter().flatten()).collect()
             }
+        }
+    }
+
+    /// Whether a preview has shown the numbers of a redate.
+    pub(super) fn is_previewed(&self) -> bool {
+        !matches!(self, Self::Redate { shown: None, .. })
+    }
+
+    /// The same as it was asked for, without the numbers of its preview.
+    fn without_numbers(&self) -> Self {
+        match self.clone() {
+            Self::Redate { calendar, from, to, .. } => Self::Redate { calendar, from, to, shown: None },
+            other => other,
         }
     }
 
@@ -114,9 +146,23 @@ impl Run {
         }
     }
 
+    /// The job that the function then has run.
+    pub(super) fn job(&self) -> Job {
+        match self {
+            Self::Sweep => Job::Sweep,
+            Self::Redrive => Job::Redrive,
+            Self::Report => Job::Report,
+            Self::Archive => Job::Archive,
+            Self::Recount { .. } => Job::Recount,
+            Self::Look => Job::Look,
+            Self::Redate { .. } => Job::Move,
+        }
+    }
+
     /// The function's input: that of its schedule, if it has one.
     fn input(&self) -> String {
-        let fields = self.fields().into_iter().map(|(name, value)| (name.to_owned(), Value::String(value)));
+        let fields =
+            self.without_numbers().fields().into_iter().map(|(name, value)| (name.to_owned(), Value::String(value)));
         let mut input = Map::from_iter(fields);
         input.insert("action".to_owned(), self.function().1.into());
         Value::Object(input).to_string()
@@ -129,6 +175,19 @@ impl Run {
     }
 }
 
+/// Reads the numbers that a redate's preview showed, if there was one.
+fn shown(form: &mut Form) -> Result<Option<Shown>, Problem> {
+    let texts = (form.take("dates", MAX_NUMBER_BYTES)?, form.take("payments", MAX_NUMBER_BYTES)?);
+    if texts == (String::new(), String::new()) {
+        return Ok(None);
+    }
+    let (dates, payments) = (texts.0.parse(), texts.1.parse());
+    match (dates, payments) {
+        (Ok(dates), Ok(payments)) => Ok(Some(Shown { dates, payments })),
+        (Err(error), _) | (_, Err(error)) => Err(invalid_field("dates", &error)),
+    }
+}
+
 fn date(form: &mut Form, name: &'static str) -> Result<Option<BusinessDate>, Problem> {
     let text = form.take(name, MAX_DATE_BYTES)?;
     if text.is_empty() {
@@ -138,42 +197,50 @@ fn date(form: &mut Form, name: &'static str) -> Result<Option<BusinessDate>, Pro
 }
 
 impl Console {
-    /// Shows the effect of a run. For a sweep and a redrive it reads each shard once, for a report
-    /// the last run, for a redate each lane of the counters.
-    pub(super) async fn preview_run(&self, run: &Run) -> Result<Preview, Problem> {
+    /// Shows the effect of a run. All read the last runs; a sweep and a redrive read each shard once, and a redate each lane
+    /// of the counters. Also returns the run with the numbers that it shows.
+    pub(super) async fn preview_run(&self, run: &Run) -> Result<(Preview, Run), Problem> {
         if run.is_forbidden_while(self.config.paused) {
-            return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } }, button: None });
+            let shown = html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } };
+            return Ok((Preview { shown, buttons: None }, run.clone()));
         }
+        let (runs, times) = (self.last_runs().await?, self.times());
+        let mut seen = run.clone();
         let shown = match run {
             Run::Sweep => html! {
                 p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See " (PAYMENTS_OVERDUE) "." }
-                p class="warn" { (BY_HAND) }
-                (late_table(&self.late(Status::Scheduled, LATE_SHOWN).await?, &html! { "The payment that has been due for the longest time" }))
+                p class="notice" { (BY_HAND) }
+                (oldest("Due for the longest time", &self.late(Status::Scheduled, LATE_SHOWN).await?, times))
             },
             Run::Redrive => html! {
-                p { "It sends requests of pending payments again, if their wait is over: 1, 3, 7, 15, … hours after the payment became pending. It has the pace of a sweep, too." }
-                p class="warn" { (BY_HAND) }
-                (late_table(&self.late(Status::Pending, LATE_SHOWN).await?, &html! { "The pending payment that was due first. See " (PAYMENTS_STUCK_PENDING) "." }))
+                p { "It sends requests of pending payments again, if their wait is over: 1, 3, 7, 15, … hours after the payment became pending. It has the pace of a sweep, too. See " (PAYMENTS_STUCK_PENDING) "." }
+                p class="notice" { (BY_HAND) }
+                (oldest("Pending, and due first", &self.late(Status::Pending, LATE_SHOWN).await?, times))
             },
             Run::Report => {
-                let last = self.store.last_report_run().await?;
-                html! {
-                    p { "It writes what was settled since the last report into a file of its own. Nothing is reported twice." }
-                    dl { (fact("Last report", &report(last.as_ref()))) }
-                }
+                html! { p { "It writes what was settled since the last report into a file of its own. Nothing is reported twice." } }
             }
             Run::Archive => html! {
                 p { "It moves heads whose day is over to the long-term table: those of cancelled payments, and of settled ones that should have expired. Its schedule runs it by night, when little else writes." }
             },
             Run::Recount { from, to } => self.recounted(*from, *to)?,
             Run::Look => self.looked()?,
-            Run::Redate { .. } => self.redated(run).await?,
+            Run::Redate { calendar, from, to, .. } => {
+                let dates = self.closed_dates(run).await?;
+                let (calendar, shown) = (calendar.clone(), Some(numbers(&dates)));
+                seen = Run::Redate { calendar, from: *from, to: *to, shown };
+                self.redated(&dates, &runs)
+            }
         };
         let shown = html! {
             (shown)
+            p { (last(&runs, run.job(), times)) }
             p class="quiet" { "If the function is busy, this waits up to five minutes, and is then dropped. A scheduled run that comes meanwhile waits in the same way. No payment is handled twice." }
         };
-        Ok(Preview { shown, button: self.button(run).map(str::to_owned) })
+        let is_final = matches!(run, Run::Redate { .. });
+        let keep = if is_final { "Keep them" } else { "Do not start it" };
+        let buttons = self.button(run).map(|act| Buttons { act: act.to_owned(), keep, is_final });
+        Ok((Preview { shown, buttons }, seen))
     }
 
     /// The text of the button that starts the run; `None` if there is nothing to do.
@@ -193,12 +260,24 @@ impl Console {
         }
         match run {
             Run::Recount { from, to } => drop(self.recounted(*from, *to)?),
-            Run::Look | Run::Redate { .. } => drop(self.plan(run)?),
+            Run::Look => drop(self.plan(run)?),
+            Run::Redate { shown, .. } => {
+                let now = numbers(&self.closed_dates(run).await?);
+                // Fewer payments are left if some were cancelled or amended meanwhile.
+                if shown.is_none_or(|shown| shown.dates != now.dates || shown.payments < now.payments) {
+                    let detail = format!(
+                        "It would move payments of {}, about {} in all, and the preview showed other numbers. Preview it again.",
+                        counted(now.dates, "closed date"),
+                        now.payments
+                    );
+                    return Err(Problem::new(ProblemKind::InvalidShape, detail));
+                }
+            }
             Run::Sweep | Run::Redrive | Run::Report | Run::Archive => {}
         }
         let (function, _) = run.function();
         self.operations.start(function, &run.input()).await?;
-        Ok(format!("{}: accepted. It begins within five minutes, or is dropped. See the function's log.", run.title()))
+        Ok(format!("{}: it begins within five minutes, or is dropped", run.title()))
     }
 
     /// The dates that a recount compares, or the reason why it cannot start.
@@ -217,7 +296,7 @@ impl Console {
     /// The plan of a redate or its count, or the reason why it cannot start.
     fn plan(&self, run: &Run) -> Result<redate::Plan, Problem> {
         let asked = match run {
-            Run::Redate { calendar, from, to } => redate::Request {
+            Run::Redate { calendar, from, to, .. } => redate::Request {
                 action: redate::Action::Move,
                 calendar: Some(calendar.clone()),
                 from: Some(*from),
@@ -236,35 +315,62 @@ impl Console {
             p {
                 "It counts the payments that a redate would move, on " (counted(plan.dates.len(), "closed date")) " of "
                 (counted(plan.calendars.len(), "calendar"))
-                ". It moves nothing. The log of redate has the number, as " (WAITING_FOR_REDATE) "."
+                ". It moves nothing. See " (WAITING_FOR_REDATE) "."
             }
         })
     }
 
-    /// The payments that a redate moves, or the reason why it cannot start.
-    async fn redated(&self, run: &Run) -> Result<Markup, Problem> {
+    /// The dates whose payments a redate moves, each with its scheduled payments; or the reason why it cannot start.
+    async fn closed_dates(&self, run: &Run) -> Result<Vec<(BusinessDate, i64)>, Problem> {
         let dates = self.plan(run)?.dates;
-        let (Some(first), Some(last)) = (dates.first(), dates.last()) else {
-            return Ok(html! {
-                p class="warn" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
-            });
-        };
+        let (Some(first), Some(last)) = (dates.first(), dates.last()) else { return Ok(Vec::new()) };
         let counters = self.store.counters(*first, *last).await?;
-        let scheduled = |date| counters.get(date).map_or(0, |known| known.counts.count(Status::Scheduled));
-        Ok(html! {
-            p {
-                "Payments in this calendar's currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
-                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event. Nothing takes it back."
-            }
-            p { "How many of them move is not known here. Count them first: see " (HOLIDAY) "." }
-            dl {
-                (fact("Closed dates", &html! { (dates.len()) ", from " (first) " to " (last) }))
-                @for date in dates.iter().filter(|date| scheduled(date) != 0) {
-                    (fact(&date.to_string(), &html! { "SCHEDULED, in all currencies: about " (grouped(scheduled(date).into())) }))
-                }
-            }
-        })
+        let scheduled = |date| counters.get(&date).map_or(0, |known| known.counts.count(Status::Scheduled));
+        Ok(dates.into_iter().map(|date| (date, scheduled(date))).collect())
     }
+
+    /// The effect of a redate on these dates.
+    fn redated(&self, dates: &[(BusinessDate, i64)], runs: &Runs) -> Markup {
+        if dates.is_empty() {
+            return html! {
+                p class="notice" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
+            };
+        }
+        let times = self.times();
+        let columns = [("Closed date", ""), ("Why", ""), ("Scheduled", "num")];
+        let rows = html! { @for (date, scheduled) in dates { tr {
+            th scope="row" { (times.date(*date)) }
+            td class="all quiet" { (mark(&self.config.business_days, *date, times).unwrap_or_default()) }
+            td class="num all" data-l="Scheduled" { span class=[(*scheduled == 0).then_some("zero")] { (grouped((*scheduled).into())) } }
+        } } };
+        html! {
+            p {
+                "Payments in this calendar’s currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
+                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event, and " b { "nothing takes it back" } ". See " (HOLIDAY) "."
+            }
+            p { b { (counted_so_far(runs, times)) } }
+            (panel(&html! { (counted(dates.len(), "closed date")) }, &html! { "about, and in all currencies" }, &cards("Closed dates", &columns, &rows)))
+        }
+    }
+}
+
+/// The numbers that a preview of a redate shows.
+fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
+    let payments = dates.iter().map(|(_, scheduled)| u64::try_from(*scheduled).unwrap_or_default()).sum();
+    Shown { dates: dates.len(), payments }
+}
+
+/// The result of the last count.
+fn counted_so_far(runs: &Runs, times: Times) -> Markup {
+    match runs.of(Job::Look) {
+        Some(run) => html! { "At the last count, " (times.aged(run.ended_at)) ": " (end(run)) },
+        None => html! { "Nobody has counted how many of them move: start a count first" },
+    }
+}
+
+/// The payment that is the latest, before a run that concerns it.
+fn oldest(heading: &str, late: &Late, times: Times) -> Markup {
+    panel(&html! { (heading) }, &html! {}, &late_table(late, times))
 }
 
 /// A limit of the console's knowledge of pauses.

@@ -5,10 +5,14 @@
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
-  const main = $("main"), problem = $("problem"), status = $("status"), read = $("read"), live = $("live"), dialog = $("dialog");
+  const main = $("main"), problem = $("problem"), status = $("status"), attention = $("attention"), dialog = $("dialog");
   const { clientId, operateClientId, authorizeUrl, tokenUrl } = document.body.dataset;
   const callback = location.origin + location.pathname;
   let token = null, acted = false, turns = 0;
+  // Whether views are read again by themselves.
+  let isLive = true;
+  // The troubles as they were last read.
+  let attended = null;
   // Raised by all that makes an answer under way useless: another view, and signing out.
   let era = 0;
   // Whether a view was shown with this token.
@@ -87,26 +91,38 @@
     clear();
     document.title = "Scheduled payments";
     showSession();
-    say(why);
+    tell(why);
   }
 
   function showSession() {
     $("sign-in").hidden = !clientId || token !== null;
     $("sign-in-to-act").hidden = !operateClientId || token !== null;
     $("sign-out").hidden = !clientId || token === null;
+    document.body.toggleAttribute("data-signed-in", !clientId || token !== null);
+    $("rights").hidden = token === null;
+    $("person").textContent = person() ?? "More";
+  }
+
+  // Whom the token names. The page only shows this; the bank reads the token itself.
+  function person() {
+    try {
+      const claims = JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")));
+      return String(claims.username ?? claims.sub ?? "").slice(0, 16) || null;
+    } catch {
+      return null;
+    }
   }
 
   // Forms of actions are shown to whom they may help. The bank decides.
   function mayAct(may) {
     document.body.toggleAttribute("data-may-act", may);
+    $("rights").textContent = may ? "Signed in to act" : "Signed in to look";
   }
 
   // Empties the page, and refuses what is under way.
   function clear() {
     era += 1;
     main.replaceChildren();
-    read.textContent = "";
-    live.hidden = true;
     tell("");
   }
 
@@ -116,10 +132,12 @@
     status.textContent = text;
   }
 
-  function tell(text) {
-    problem.textContent = text;
-    problem.hidden = text === "";
+  function tellIn(place, text) {
+    place.textContent = text;
+    place.hidden = text === "";
   }
+
+  const tell = (text) => tellIn(problem, text);
 
   // What a problem says.
   const explain = (raw) =>
@@ -135,15 +153,52 @@
 
   function show() {
     clear();
-    if (!mayAsk()) return say("Sign in to see a view.");
+    if (!mayAsk()) return;
     const name = wanted().split("?")[0];
-    for (const link of document.querySelectorAll("nav a")) {
+    // The first view has the troubles as cards.
+    attention.classList.toggle("full", name === "day");
+    attend();
+    for (const menu of document.querySelectorAll("details.menu")) menu.open = false;
+    for (const link of document.querySelectorAll("nav a[data-view]")) {
       if (link.dataset.view === name) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
     say("Loading");
     htmx.ajax("GET", "/console/views/" + wanted(), { source: main, target: "#main", swap: "innerHTML" });
   }
+
+  // A view's text; none if it is not given.
+  async function read(view) {
+    try {
+      const headers = token ? { Authorization: "Bearer " + token } : {};
+      const response = await fetch("/console/views/" + view, { headers, cache: "no-store", credentials: "omit" });
+      return response.ok ? await response.text() : null;
+    } catch {
+      return null;
+    }
+  }
+
+  // Reads the troubles, and puts their numbers beside the views that mend them.
+  async function attend() {
+    const mine = era;
+    let text = await read("attention");
+    if (era !== mine) return;
+    attention.hidden = false;
+    // What is unchanged stays, with the focus in it.
+    text ??= '<p id="attn" class="b">Troubles unknown: they could not be read</p>';
+    if (attended === text) return;
+    attention.innerHTML = attended = text;
+    const items = [...attention.querySelectorAll("li[data-view]")];
+    for (const count of document.querySelectorAll("[data-count], [data-count-all]")) {
+      const all = count.hasAttribute("data-count-all") ? items : items.filter((item) => item.dataset.view === count.dataset.count);
+      count.hidden = all.length === 0;
+      count.textContent = all.length;
+      count.classList.toggle("now", all.some((item) => item.classList.contains("now")));
+      count.title = all.map((item) => item.querySelector("b").textContent).join(", ");
+    }
+  }
+
+  setInterval(() => isLive && !document.hidden && mayAsk() && attend(), 15_000);
 
   // The token goes with nothing but views.
   document.addEventListener("htmx:config:request", (event) => {
@@ -158,8 +213,7 @@
   // A view that refreshes itself does not while that is off, or nobody sees it.
   document.addEventListener("htmx:before:request", (event) => {
     const isRefresh = event.detail.ctx.sourceElement?.hasAttribute?.("data-live");
-    const isOn = live.getAttribute("aria-pressed") === "true" && !document.hidden && mayAsk();
-    if (isRefresh && !isOn) event.preventDefault();
+    if (isRefresh && !(isLive && !document.hidden && mayAsk())) event.preventDefault();
   });
 
   // What is no view is never put into the page, and nothing late is.
@@ -186,27 +240,87 @@
     document.title = (heading ? heading.textContent + " · " : "") + "Scheduled payments";
     isAccepted = true;
     tell("");
-    live.hidden = main.querySelector("[data-live]") === null;
-    read.textContent = `Read at ${new Date().toISOString().slice(0, 19)}Z. All times are UTC.`;
+    showRefresh();
+    select();
     if (ctx.sourceElement?.hasAttribute?.("data-live")) return;
     say("");
     heading?.focus({ preventScroll: true });
     window.scrollTo(0, 0);
   });
 
+  function showRefresh() {
+    for (const button of main.querySelectorAll("[data-refresh]")) {
+      button.setAttribute("aria-pressed", String(isLive));
+      button.textContent = isLive ? "Refresh: on" : "Refresh: off";
+    }
+  }
+
+  // How many rows of a form are selected, and the sums of their amounts by currency, which are in minor units.
+  function select() {
+    for (const form of main.querySelectorAll("form:has(.pick)")) {
+      const boxes = [...form.querySelectorAll("tbody :checked")], sums = new Map();
+      for (const { dataset: { minor, decimals, currency } } of boxes) {
+        const [sum] = sums.get(currency) ?? [0n];
+        sums.set(currency, [sum + BigInt(minor), Number(decimals)]);
+      }
+      const major = (sum, decimals) => {
+        const digits = String(sum).padStart(decimals + 1, "0"), whole = digits.slice(0, digits.length - decimals);
+        return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (decimals ? "." + digits.slice(-decimals) : "");
+      };
+      form.querySelector("[data-selected]").textContent = `${boxes.length} selected`;
+      form.querySelector("[data-sums]").textContent = [...sums].map(([currency, [sum, decimals]]) => `${major(sum, decimals)} ${currency}`).join(", ");
+    }
+  }
+
+  main.addEventListener("change", ({ target }) => {
+    if (target.matches("thead [type=checkbox]")) {
+      for (const box of target.form.querySelectorAll("tbody [type=checkbox]")) box.checked = target.checked;
+    }
+    if (target.matches("[type=checkbox]")) select();
+  });
+
+  document.addEventListener("click", async ({ target }) => {
+    const button = target.closest("button");
+    if (button?.matches("[data-refresh]")) [isLive] = [!isLive, setTimeout(showRefresh)];
+    if (button?.matches("[data-close]")) dialog.close();
+    if (button?.matches("[data-clear]")) {
+      for (const box of button.form.querySelectorAll(":checked")) box.checked = false;
+      select();
+    }
+    if (button?.matches("[data-copy]")) {
+      const is = await navigator.clipboard.writeText(button.dataset.copy).then(() => "Copied", () => "Not copied");
+      button.textContent = is;
+      say(is);
+    }
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      if (!menu.contains(target)) menu.open = false;
+    }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.matches("input, select, textarea");
+    if (event.key === "/" && !isTyping && !dialog.open && mayAsk()) {
+      event.preventDefault();
+      $("find-text").focus();
+    }
+  });
+
   // ------------------------------------------------------------ actions
 
   // The answer is a preview with a form of its own, or what was done. A problem leaves the form, so it can be sent again.
   async function act(form) {
-    const warn = (text) => (dialog.open ? ($("dialog-problem").textContent = text) : tell(text));
+    const warn = (text) => (dialog.open ? tellIn($("dialog-problem"), text) : tell(text));
     if (!mayAsk()) return warn("Sign in to act.");
     const mine = token, turn = (turns += 1), isPreview = form.elements.step?.value !== "do";
     const buttons = form.querySelectorAll("button");
+    const fields = new URLSearchParams(new FormData(form)), selected = fields.getAll("payments");
+    // The ids of a selection are the lines of one field.
+    if (selected.length > 0) fields.set("payments", selected.join("\n"));
     for (const button of buttons) button.disabled = true;
     warn("");
     try {
       const response = await fetch("/console/actions/" + form.dataset.action, {
-        method: "POST", body: new URLSearchParams(new FormData(form)), cache: "no-store", credentials: "omit",
+        method: "POST", body: fields, cache: "no-store", credentials: "omit",
         headers: token ? { Authorization: "Bearer " + token } : {},
       });
       // Another preview was asked for, or another view: this one would take its place.
@@ -217,6 +331,7 @@
       $("answer").innerHTML = await response.text();
       if (!dialog.open) dialog.showModal();
       $("dialog-title")?.focus();
+      follow($("answer").querySelector("[data-follow]"));
     } catch {
       warn("There was no answer. Press the button again to see whether it was done: nothing is done twice.");
     } finally {
@@ -224,10 +339,19 @@
     }
   }
 
-  $("close").addEventListener("click", () => dialog.close());
+  // Reads the outcome of a run that was started until it has one.
+  async function follow(place) {
+    if (!place?.isConnected) return;
+    const text = await read(place.dataset.follow);
+    if (!place.isConnected) return;
+    // What is unchanged stays, so that screen readers say nothing twice.
+    if (text && !(text.includes("data-pending") && place.querySelector("[data-pending]"))) place.innerHTML = text;
+    if (!text || text.includes("data-pending")) setTimeout(follow, 3_000, place);
+  }
+
   dialog.addEventListener("close", () => {
     $("answer").replaceChildren();
-    $("dialog-problem").textContent = "";
+    tellIn($("dialog-problem"), "");
     if (acted) show();
     acted = false;
   });
@@ -248,11 +372,6 @@
     main.focus();
   });
 
-  live.addEventListener("click", () => {
-    const isOn = live.getAttribute("aria-pressed") !== "true";
-    live.setAttribute("aria-pressed", String(isOn));
-    live.textContent = isOn ? "Refresh: on" : "Refresh: off";
-  });
   $("sign-in").addEventListener("click", () => signIn(clientId, "openid payments/inspect"));
   $("sign-in-to-act").addEventListener("click", () => signIn(operateClientId, "openid payments/inspect payments/operate"));
   $("sign-out").addEventListener("click", () => signOut("You are signed out."));
@@ -266,5 +385,4 @@
   showSession();
   mayAct(!clientId);
   if (!clientId) document.addEventListener("DOMContentLoaded", show);
-  else say("Sign in to see a view.");
 })();

@@ -1,4 +1,4 @@
-//! The dates ahead: how many payments each has.
+//! The dates ahead: how many payments each has, by status.
 
 use std::iter::successors;
 
@@ -7,10 +7,23 @@ use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, DayCounts, Status};
 
 use crate::function::Console;
-use crate::html::{closed, day, grouped, heading, link};
+use crate::html::{class, grouped, link, top, word};
+use crate::times::Times;
+use crate::views::dates::mark;
+use crate::views::day::{day_link, list_link};
+use crate::views::share::{pieces, rectangles};
 
 /// The dates of one view. All lanes of these dates are about 250 KB.
-const DATES: u32 = 31;
+pub(crate) const DATES: u32 = 31;
+
+/// The width of a bar for each factor of ten.
+const DECADE: i64 = 32;
+
+/// The width of a bar of one payment.
+const ONE: i64 = 8;
+
+/// The least width of a piece of a bar.
+const LEAST: i64 = 2;
 
 impl Console {
     /// The view of a month of dates, by default from today on. It reads each lane of the counters once.
@@ -20,38 +33,108 @@ impl Console {
         let mut counters = self.store.counters(from, to).await?;
         let dates = successors(Some(from), |date| (*date < to).then(|| date.plus_days(1)));
         let days: Vec<_> = dates.map(|date| (date, counters.remove(&date).unwrap_or_default().counts)).collect();
-        let most = days.iter().map(|(_, counts)| counts.total()).max().unwrap_or(0).max(1);
-        let [before, after] = [from.minus_days(DATES), from.plus_days(DATES)].map(|date| date.to_string());
+        let times = self.times();
+        let widest = days.iter().map(|(_, counts)| length(counts.total())).max().unwrap_or(0);
         Ok(html! {
-            (heading(&format!("{} to {}", day(from), day(to))))
-            p {
-                a href=(link("ahead", &[("from", &before)])) { "Earlier" } " "
-                a href=(link("ahead", &[("from", &after)])) { "Later" }
+            (top(&heading(from, to, self.today(), times), times))
+            section class="panel" {
+                div class="head" {
+                    h2 { "Payments by the date on which they are due" }
+                    p class="key quiet" { @for status in Status::ALL { span class={ "dot " (class(status)) } { (word(status)) } } }
+                }
+                table class="cards" role="table" {
+                    thead { tr role="row" {
+                        th role="columnheader" scope="col" { "Date" }
+                        th role="columnheader" scope="col" class="num" { "Payments" }
+                        th role="columnheader" scope="col" { "Compared, on a log scale" }
+                        @for status in Status::ALL { th role="columnheader" scope="col" class="num" { (word(status)) } }
+                    } }
+                    tbody role="rowgroup" { @for (date, counts) in &days {
+                        (row(*date, *date == self.today(), mark(&self.config.business_days, *date, times), counts, (times, widest)))
+                    } }
+                }
             }
-            div class="scroll" { table {
-                caption { "Payments by the date on which they are due" }
-                thead { tr {
-                    th scope="col" { "Date" }
-                    th scope="col" class="number" { "Payments" }
-                    th scope="col" class="number" { "Scheduled" }
-                    th scope="col" class="number" { "Pending" }
-                    th scope="col" class="number" { "Failed" }
-                    th scope="col" { span aria-hidden="true" { "Share of the largest" } }
-                } }
-                tbody { @for (date, counts) in &days { (row(*date, closed(&self.config.business_days, *date), counts, most)) } }
-            } }
         })
     }
 }
 
-fn row(date: BusinessDate, closed: Option<String>, counts: &DayCounts, most: i64) -> Markup {
-    let text = date.to_string();
-    let number = |number: i64| html! { td class="number" { (grouped(number.into())) } };
-    let width = i128::from(counts.total().max(0)) * 100 / i128::from(most);
-    html! { tr {
-        th scope="row" { a href=(link("day", &[("date", &text)])) { (day(date)) } @if let Some(closed) = closed { div class="quiet" { (closed) } } }
-        (number(counts.total()))
-        @for status in [Status::Scheduled, Status::Pending, Status::Failed] { (number(counts.count(status))) }
-        td { svg width="100" height="12" aria-hidden="true" { rect class="scheduled" width=(width) height="12" {} } }
+fn heading(from: BusinessDate, to: BusinessDate, today: BusinessDate, times: Times) -> Markup {
+    let (before, after) = (from.minus_days(DATES), to.plus_days(1));
+    let ahead = |from: BusinessDate| link("ahead", &[("from", &from.to_string())]);
+    html! {
+        div class="row" {
+            h1 tabindex="-1" { (times.date(from)) " to " (times.date(to)) }
+            nav class="row" aria-label="Dates" {
+                @if before < from { a class="button" href=(ahead(before)) { "‹ Earlier" } }
+                @if after > to { a class="button" href=(ahead(after)) { "Later ›" } }
+                @if from != today { a class="button" href=(link("ahead", &[])) { "From today" } }
+            }
+        }
+    }
+}
+
+fn row(
+    date: BusinessDate,
+    is_today: bool,
+    mark: Option<String>,
+    counts: &DayCounts,
+    (times, widest): (Times, i64),
+) -> Markup {
+    let total = counts.total();
+    let bar = pieces(counts, length(total), LEAST);
+    html! { tr role="row" {
+        th role="rowheader" scope="row" {
+            a class="n" href=(day_link(date)) { (times.date(date)) }
+            @if is_today { " " span class="quiet" { "today" } }
+            @if let Some(mark) = mark { " " small { (mark) } }
+        }
+        (number(None, total))
+        td role="cell" class="all" {
+            @if total > 0 { svg width=(widest) height="10" aria-hidden="true" { (rectangles(&bar, 10)) } }
+        }
+        @for status in Status::ALL { (number(Some((status, list_link(date, status))), counts.count(status))) }
     } }
+}
+
+/// A cell with a number. That of a status leads to the payments, and is left out of a card if it is zero.
+fn number(status: Option<(Status, String)>, count: i64) -> Markup {
+    let shown = grouped(count.into());
+    html! {
+        @match status {
+            None if count == 0 => td role="cell" class="num end zero" { (shown) },
+            None => td role="cell" class="num end b" { (shown) },
+            Some((status, _)) if count == 0 => td role="cell" class="num all zero none" data-l=(word(status)) { (shown) },
+            Some((status, list)) => td role="cell" class="num all" data-l=(word(status)) { a href=(list) { (shown) } },
+        }
+    }
+}
+
+/// The length of a bar. Ten times the payments are one [`DECADE`] more, so small dates are seen beside large ones.
+fn length(total: i64) -> i64 {
+    let Some(decades) = total.checked_ilog10() else { return 0 };
+    let power = 10_i128.pow(decades);
+    let within = (i128::from(total) - power) * i128::from(DECADE) / (9 * power);
+    ONE + i64::from(decades) * DECADE + i64::try_from(within).unwrap_or(DECADE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_times_the_payments_are_as_much_longer_everywhere() {
+        for (total, want) in [
+            (-1, 0),
+            (0, 0),
+            (1, ONE),
+            (10, ONE + DECADE),
+            (55, ONE + DECADE + DECADE / 2),
+            (100, ONE + 2 * DECADE),
+            (1_000_000, ONE + 6 * DECADE),
+            (i64::MAX, ONE + 18 * DECADE + 29),
+        ] {
+            assert_eq!(length(total), want, "{total}");
+        }
+        assert!((1..5_000).map(length).is_sorted());
+    }
 }

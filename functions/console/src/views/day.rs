@@ -1,130 +1,309 @@
-//! A date: the number of its payments in each status, their sums, and its late payments.
+//! A date: the number of its payments in each status, how fast they are settled, their sums, and the next dates.
 
+pub(crate) mod chart;
+mod pace;
+
+use std::collections::BTreeMap;
+
+use futures::future::try_join;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{BusinessDate, DayCounts, Status};
-use payments_store::DateCounters;
+use payments_model::{BusinessDate, Currency, DayCounts, Status};
+use payments_store::{DateCounters, DayFigures, StoreError};
 
 use crate::function::Console;
-use crate::guides::{CHANGES_UNPARSED, COUNTS_BEHIND, PAYMENTS_OVERDUE};
-use crate::html::{closed, day, grouped, heading, link, money, status};
-use crate::views::waiting::{Late, late_table};
+use crate::guides::{CHANGES_UNPARSED, COUNTS_BEHIND};
+use crate::html::{class, grouped, link, live_top, major, word};
+use crate::times::Times;
+use crate::views::ahead::DATES;
+use crate::views::dates::{mark, next_open};
+use crate::views::day::chart::{panel, points};
+use crate::views::failures::{self, groups};
+use crate::views::share::{percent, pieces, rectangles, settled};
 
-/// The most late payments of a date that are shown.
-const LATE_SHOWN: u16 = 1;
+/// The number of next dates that are shown. As many closed ones with payments may follow.
+const NEXT: usize = 5;
+
+/// The widths of the day's bar and of the bars of the next dates.
+const BAR: i64 = 1_000;
+const NEXT_BAR: i64 = 72;
+
+/// The least width of a piece of a bar, so that it is seen.
+const LEAST: i64 = 2;
+
+/// A date, and the payments of it and of later dates.
+struct Day<'c> {
+    console: &'c Console,
+    times: Times,
+    date: BusinessDate,
+    today: BusinessDate,
+    counters: BTreeMap<BusinessDate, DateCounters>,
+    /// The samples and the reported failures of the date. A later date has none.
+    figures: DayFigures,
+}
 
 impl Console {
-    /// The view of a date, by default today. It reads each lane of the date's counters once; today's also each shard of the
-    /// `due` index.
+    /// The view of a date, by default today. It reads each lane once, for this date and the next ones, and the figures of the date. It
+    /// reads no shard, so it takes as long with many payments as with few.
     pub(crate) async fn day(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let asked: Option<BusinessDate> = request.query(&["date"])?.get("date")?;
         let date = asked.unwrap_or_else(|| self.today());
-        let counters = self.store.counters(date, date).await?.remove(&date).unwrap_or_default();
-        let late = if date == self.today() { Some(self.late(Status::Scheduled, LATE_SHOWN).await?) } else { None };
+        let counters = self.store.counters(date, date.plus_days(DATES));
+        let (counters, figures) = try_join(counters, self.figures(date)).await?;
         // Without a date, the address shows the view of today, even after midnight.
         let address =
             asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
-        let paused = self.paused_notice();
-        let closed = closed(&self.config.business_days, date);
+        let (times, today) = (self.times(), self.today());
+        let day = Day { console: self, times, date, today, counters, figures };
         Ok(html! {
-            div data-live data-hx-get=(address) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
-                (page(date, self.today(), &counters, Beside { closed, paused, late }))
+            div class="stack" data-live data-hx-get=(address) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
+                (day.shown())
             }
         })
     }
-}
 
-/// The parts of the view that are not counters.
-struct Beside {
-    closed: Option<String>,
-    paused: Markup,
-    late: Option<Late>,
-}
-
-fn page(
-    date: BusinessDate,
-    today: BusinessDate,
-    counters: &DateCounters,
-    Beside { closed, paused, late }: Beside,
-) -> Markup {
-    let counts = &counters.counts;
-    let text = date.to_string();
-    let [before, after] = [date.minus_days(1), date.plus_days(1)].map(|date| date.to_string());
-    html! {
-        (heading(&format!("{}{}", day(date), if date == today { ", today" } else { "" })))
-            form data-view="day" {
-                a href=(link("day", &[("date", &before)])) { "Day before" }
-                label for="date" { "Date" }
-                input id="date" name="date" type="date" value=(text) required;
-                button { "Show" }
-                a href=(link("day", &[("date", &after)])) { "Day after" }
+    /// The figures of a date: one read. Nothing is sampled or reported of a date before it comes. Figures that cannot be read do not
+    /// hide the counters.
+    pub(crate) async fn figures(&self, date: BusinessDate) -> Result<DayFigures, StoreError> {
+        if date > self.today() {
+            return Ok(DayFigures::default());
+        }
+        match self.store.figures(date).await {
+            Ok(figures) => Ok(figures.unwrap_or_default()),
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(%date, %error, "the figures of a date cannot be read");
+                Ok(DayFigures::default())
             }
-            @if let Some(closed) = closed { p { b { (closed) } } }
-            (paused)
-            (bar(counts))
-            (statuses(&text, counts))
-            @if counts.sums().next().is_some() { (sums(counts)) }
-            @if counts.unparsed != 0 {
-                p class="warn" { (grouped(counts.unparsed.into())) " changes of this date could not be read, so its counts may be wrong until a repair. See " (CHANGES_UNPARSED) "." }
-            }
-            @if let Some(late) = &late {
-                h2 { "Due and not claimed yet" }
-                (late_table(late, &html! { "The payment that has been due for the longest time. See " (PAYMENTS_OVERDUE) "." }))
-            }
+            Err(error) => Err(error),
+        }
     }
 }
 
-fn statuses(date: &str, counts: &DayCounts) -> Markup {
-    html! {
-        div class="scroll" { table {
-            caption { "Payments that are due on this date. A change is counted within seconds, or later while the alarm " (COUNTS_BEHIND) " is on. Archived payments, which are in the long-term table alone, are counted in their status, too." }
-            thead { tr { th scope="col" { "Status" } th scope="col" class="number" { "Payments" } } }
-            tbody {
-                @for known in Status::ALL {
-                    tr {
-                        th scope="row" { a href=(link("list", &[("date", date), ("status", known.as_str())])) { (status(known)) } }
-                        td class="number" { (grouped(counts.count(known).into())) }
+impl Day<'_> {
+    fn counters(&self, date: BusinessDate) -> DateCounters {
+        self.counters.get(&date).cloned().unwrap_or_default()
+    }
+
+    fn mark(&self, date: BusinessDate) -> Option<String> {
+        mark(&self.console.config.business_days, date, self.times)
+    }
+
+    fn list(&self, status: Status) -> String {
+        list_link(self.date, status)
+    }
+
+    fn shown(&self) -> Markup {
+        let counters = self.counters(self.date);
+        let counts = &counters.counts;
+        let is_past_or_today = self.date <= self.today;
+        html! {
+            (self.top())
+            @if counts.unparsed != 0 {
+                p class="notice" { span { (grouped(counts.unparsed.into())) " changes of this date could not be read, so its counts may be wrong until a repair. See " (CHANGES_UNPARSED) "." } }
+            }
+            @if counts.total() == 0 { section class="panel" { p class="empty" { (self.nothing()) } } } @else { (self.statuses(counts)) }
+            @let has_sums = counts.sums().next().is_some();
+            div class=(if is_past_or_today || has_sums { "cols" } else { "stack" }) {
+                @if is_past_or_today || has_sums {
+                    div class="stack" {
+                        @if is_past_or_today { (self.line(counts)) }
+                        @if has_sums { (sums(counts)) }
                     }
                 }
-                tr { th scope="row" { "All" } td class="number" { (grouped(counts.total().into())) } }
-                tr { th scope="row" { "Archived" } td class="number" { (grouped(counts.archived.into())) } }
-            }
-        } }
-    }
-}
-
-fn sums(counts: &DayCounts) -> Markup {
-    html! {
-        h2 { "Sums" }
-        div class="scroll" tabindex="0" { table {
-            caption { "By currency and status" }
-            thead { tr { th scope="col" { "Status" } th scope="col" class="number" { "Sum" } } }
-            tbody {
-                @for (currency, known, sum) in counts.sums() {
-                    tr { th scope="row" { (status(known)) } td class="number" { (money(sum, currency)) } }
+                div class="stack" {
+                    (self.next_dates())
+                    @if counts.count(Status::Failed) > 0 { (failures::panel(self.date, &groups(&self.figures), counts.count(Status::Failed))) }
                 }
-            }
-        } }
-    }
-}
-
-/// The shares of the statuses, as a picture. The table beside it has the numbers.
-fn bar(counts: &DayCounts) -> Markup {
-    const WIDTH: i64 = 1_000;
-    let total = counts.total();
-    let mut left = 0;
-    let mut pieces = Vec::new();
-    for known in Status::ALL {
-        let count = counts.count(known).max(0);
-        let width = if total > 0 { i128::from(count) * i128::from(WIDTH) / i128::from(total) } else { 0 };
-        pieces.push((known.as_str().to_ascii_lowercase(), left, width));
-        left += width;
-    }
-    html! {
-        @if total > 0 {
-            svg class="bar" viewBox={ "0 0 " (WIDTH) " 20" } preserveAspectRatio="none" aria-hidden="true" {
-                @for (class, x, width) in pieces { rect class=(class) x=(x) y="0" width=(width) height="20" {} }
             }
         }
     }
+
+    fn top(&self) -> Markup {
+        let heading = html! {
+            div class="row" {
+                h1 tabindex="-1" {
+                    (self.times.date(self.date)) @if self.date == self.today { " " span class="quiet" { "today" } }
+                }
+                nav class="row" aria-label="Dates" {
+                    @if self.date > BusinessDate::MIN { (self.beside(self.date.minus_days(1), "Day before", ("‹ ", ""))) }
+                    @if self.date < BusinessDate::MAX { (self.beside(self.date.plus_days(1), "Day after", ("", " ›"))) }
+                }
+                form class="row" data-view="day" {
+                    input id="date" name="date" type="date" value=(self.date) required aria-label="Another date";
+                    button { "Show" }
+                }
+                @if let Some(mark) = self.mark(self.date) { p class="quiet" { (mark) } }
+            }
+        };
+        live_top(&heading, self.times)
+    }
+
+    /// A link to the date before or after.
+    fn beside(&self, date: BusinessDate, words: &str, (left, right): (&str, &str)) -> Markup {
+        let short = date.as_chrono().format("%a %-d").to_string();
+        html! {
+            a class="button" href=(day_link(date)) aria-label={ (words) ", " (self.times.date(date)) } { (left) (short) (right) }
+        }
+    }
+
+    /// The words for a date without payments.
+    fn nothing(&self) -> Markup {
+        let days = &self.console.config.business_days;
+        html! {
+            b { "Nothing is due on " (self.times.date(self.date)) @if let Some(mark) = self.mark(self.date) { ": " (mark.replace(": ", ", ")) } "." }
+            @if self.mark(self.date).is_some() {
+                @if let Some(open) = next_open(days, self.date, self.times) {
+                    " Next open date " a href=(day_link(open)) { (self.times.date(open)) } "."
+                }
+            }
+        }
+    }
+
+    fn statuses(&self, counts: &DayCounts) -> Markup {
+        let (done, of) = settled(counts);
+        html! {
+            section class="panel" {
+                div class="head" {
+                    h2 { (percent(done, of)) " settled " span class="quiet" { (grouped(done.into())) " of " (grouped(of.into())) } }
+                    (self.beside_share(counts))
+                }
+                div class="pad" {
+                    svg class="bar" viewBox={ "0 0 " (BAR) " 10" } preserveAspectRatio="none" aria-hidden="true" { (rectangles(&pieces(counts, BAR, LEAST), 10)) }
+                }
+                div class="tiles" {
+                    @for status in Status::ALL {
+                        a href=(self.list(status)) {
+                            span class={ "dot " (class(status)) } { (word(status)) }
+                            strong class=[(counts.count(status) == 0).then_some("zero")] { (grouped(counts.count(status).into())) }
+                            span class="quiet" { (self.note(status, counts, of)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The end of the rest, as far as its pace says anything about it. Of a past date, how many payments are archived.
+    fn beside_share(&self, counts: &DayCounts) -> Markup {
+        let end = if self.date == self.today { pace::end(self.times.now, counts, &self.figures.samples) } else { None };
+        html! {
+            @if let Some(end) = end {
+                p class="quiet" {
+                    "At the pace of the last 15 minutes "
+                    @if end.with_scheduled { "the rest ends" } @else { "the pending ones end" }
+                    " about " b { (self.times.brief(end.at)) }
+                }
+            } @else if self.date < self.today {
+                p class="quiet" { "Archived: " (grouped(counts.archived.into())) }
+            }
+        }
+    }
+
+    /// What a tile says below its number.
+    fn note(&self, status: Status, counts: &DayCounts, of: i64) -> Markup {
+        let count = counts.count(status);
+        html! {
+            @match status {
+                Status::Scheduled if self.date > self.today => "not due yet",
+                Status::Scheduled if self.date == self.today => "due today, not claimed yet",
+                Status::Scheduled if count > 0 => b class="failed" { "overdue" },
+                Status::Scheduled => "all were claimed",
+                Status::Pending => "sent, no result yet",
+                Status::Processed => (percent(count, of)),
+                Status::Failed => {
+                    (percent(count, of))
+                    @match self.figures.failures.len() { 0 => {}, 1 => ", 1 reason", several => { ", " b { (several) " reasons" } } }
+                },
+                Status::Cancelled => "not in the share",
+            }
+        }
+    }
+
+    fn line(&self, counts: &DayCounts) -> Markup {
+        let begin = self.times.zone.start_of(self.date);
+        let is_today = self.date == self.today;
+        let points = points(begin, &self.figures.samples, is_today.then_some((self.times.now, counts)));
+        panel(self.times, begin, &points, is_today)
+    }
+
+    /// The next dates with payments, and those on which the bank is closed although payments are due.
+    fn next_dates(&self) -> Markup {
+        let later = self.counters.range(self.date.plus_days(1)..).filter(|(date, _)| **date > self.date);
+        let with_payments = later.filter(|(_, counters)| counters.counts.total() > 0);
+        let closed = |date| self.mark(date).is_some();
+        let shown: Vec<_> = with_payments
+            .enumerate()
+            .filter(|(place, (date, counters))| {
+                *place < NEXT || (closed(**date) && counters.counts.count(Status::Scheduled) > 0)
+            })
+            .map(|(_, (date, counters))| (*date, counters.counts.total()))
+            .take(2 * NEXT)
+            .collect();
+        let most = shown.iter().map(|(_, total)| *total).max().unwrap_or(0).max(1);
+        let from = self.date.to_string();
+        let ahead = if self.date == self.today { link("ahead", &[]) } else { link("ahead", &[("from", &from)]) };
+        html! {
+            section class="panel" {
+                div class="head" { h2 { "Next dates" } a href=(ahead) { (DATES) " dates ahead" } }
+                @if shown.is_empty() { p class="empty quiet" { "No payment is due in the " (DATES) " days after." } } @else {
+                    table {
+                        thead { tr { th scope="col" { "Date" } th scope="col" class="num" { "Payments" } th scope="col" class="none" { span class="skip" { "Compared" } } } }
+                        tbody { @for (date, total) in shown { tr {
+                            td { a class="n" href=(day_link(date)) { (self.times.date(date)) } @if let Some(mark) = self.mark(date) { " " small { (mark) } } }
+                            td class="num" { (grouped(total.into())) }
+                            td class="num none" { svg width=(NEXT_BAR) height="10" aria-hidden="true" { rect class="ahead" width=((NEXT_BAR * total / most).max(LEAST)) height="10" rx="2" {} } }
+                        } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A link to the view of a date.
+pub(crate) fn day_link(date: BusinessDate) -> String {
+    link("day", &[("date", &date.to_string())])
+}
+
+/// A link to the payments of a date in a status.
+pub(crate) fn list_link(date: BusinessDate, status: Status) -> String {
+    link("list", &[("date", &date.to_string()), ("status", status.as_str())])
+}
+
+/// The matrix of sums.
+fn sums(counts: &DayCounts) -> Markup {
+    let mut currencies: Vec<Currency> = counts.sums().map(|(currency, ..)| currency).collect();
+    currencies.dedup();
+    html! {
+        section class="panel" {
+            div class="head" {
+                h2 { "Sums by currency and status" }
+                p class="quiet" { "Counted within seconds, or later while " (COUNTS_BEHIND) " is on" }
+            }
+            table class="cards" role="table" {
+                thead { tr role="row" {
+                    th role="columnheader" scope="col" { "Currency" }
+                    @for status in Status::ALL { th role="columnheader" scope="col" class="num" { (word(status)) } }
+                    th role="columnheader" scope="col" class="num" { "All" }
+                } }
+                tbody role="rowgroup" { @for currency in currencies { tr role="row" {
+                    th role="rowheader" scope="row" class="all" { (currency) }
+                    @for status in Status::ALL { (sum(&word(status), counts.sum(currency, status), currency)) }
+                    (total(Status::ALL.map(|status| counts.sum(currency, status)).iter().sum(), currency))
+                } } }
+            }
+        }
+    }
+}
+
+fn sum(label: &str, sum: i128, currency: Currency) -> Markup {
+    html! {
+        @if sum == 0 { td role="cell" class="num all zero none" data-l=(label) { "0" } } @else {
+            td role="cell" class="num all" data-l=(label) { (major(sum, currency.decimals())) }
+        }
+    }
+}
+
+fn total(sum: i128, currency: Currency) -> Markup {
+    html! { td role="cell" class="num b all" data-l="All" { (major(sum, currency.decimals())) } }
 }

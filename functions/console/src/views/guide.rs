@@ -18,13 +18,17 @@ pub(crate) fn guide(name: &str, request: &Request<'_>) -> Result<Markup, Problem
     let below = rest.iter().take_while(|section| section.level > first.level);
     let most = if at.is_some() { rest.len() } else { guide.first - 1 };
     Ok(html! {
-        (heading(first.title))
-        @if at.is_some() { p { a href={ "#" (name) } { (title.title) } } }
-        div class="guide" {
+        div class="top" {
+            (heading(first.title))
+            p class="row quiet" {
+                @if at.is_some() { a href={ "#" (name) } { (title.title) } }
+                "From docs/" (name) ".md of this release"
+            }
+        }
+        section class="panel guide" {
             (PreEscaped(first.body))
             @for section in below.take(most) { (subsection(section, section.level - first.level)) }
         }
-        p class="quiet" { "From docs/" (name) ".md of this release." }
     })
 }
 

@@ -1,72 +1,87 @@
 //! The payments of a date in a status, across accounts, earliest due first.
 
+mod filter;
+mod rows;
+
+use futures::future::try_join;
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
 use payments_http::{Problem, Request};
-use payments_model::{BusinessDate, PaymentId, Status, UtcSecond};
+use payments_model::{BusinessDate, FailureCode, PaymentId, Status, UtcSecond};
 use payments_store::{DueRange, DueRow, DueSort, DueUntil};
 
 use crate::function::Console;
 use crate::guides::PAYMENTS_UNREADABLE;
-use crate::html::{day, head_link, heading, instant, link, money, status};
+use crate::html::{grouped, link, top, word};
+use crate::reasons::reason;
+use crate::times::Times;
+use crate::views::day::{day_link, list_link};
+use crate::views::failures::{Group, groups, line};
+use crate::views::list::filter::Filter;
 use crate::views::waiting::SHARDS_AT_ONCE;
 
 /// The payments of one page.
 const SHOWN: u16 = 50;
 
+/// The most payments that a filter looks at in one request, unless [`SHOWN`] of each shard are more: about 1 MB.
+const LOOKED_AT: u16 = 3_000;
+
+/// The parameters of the view: those of the list, and the fields of its filter.
+const PARAMETERS: [&str; 8] = ["date", "status", "cursor", "account", "payee", "reference", "amount", "code"];
+
+/// The list that is asked for.
+struct List {
+    date: BusinessDate,
+    status: Status,
+    filter: Filter,
+    after: Option<DueSort>,
+}
+
 /// A page of the list.
 struct Page {
+    /// The payments that match.
     rows: Vec<DueRow>,
+    /// The number of payments up to the page's end, matching or not.
+    looked_at: usize,
     unreadable: usize,
     next: Option<DueSort>,
 }
 
 impl Console {
     /// The view of a list. Each page reads the next payments of each shard once, because the shards share one order; past dates
-    /// also have payments in the long-term table.
+    /// also have payments in the long-term table. With a filter it reads more of each, at most [`LOOKED_AT`] together.
     pub(crate) async fn list(&self, request: &Request<'_>) -> Result<Markup, Problem> {
-        let query = request.query(&["date", "status", "cursor"])?;
+        let query = request.query(&PARAMETERS)?;
         let date: BusinessDate = query.get("date")?.ok_or_else(|| invalid_parameter("date", &"it is missing"))?;
-        let wanted: Status = query.get("status")?.ok_or_else(|| invalid_parameter("status", &"it is missing"))?;
-        let after = query.text("cursor")?.map(|text| place(wanted, date, text)).transpose()?;
-        let page = self.page(date, wanted, after).await?;
-        let title = format!("{}: {}", day(date), wanted.as_str().to_lowercase());
-        let (date, name) = (date.to_string(), wanted.as_str());
-        Ok(html! {
-            (heading(&title))
-            p { a href=(link("day", &[("date", &date)])) { "All of this date" } }
-            @if page.unreadable > 0 {
-                p class="warn" { (page.unreadable) " payments cannot be read. The function's log names them. See " (PAYMENTS_UNREADABLE) "." }
-            }
-            @if page.rows.is_empty() && page.next.is_none() { p { "None." } }
-            @if !page.rows.is_empty() { (table(&page.rows)) }
-            @if let Some(next) = page.next {
-                p {
-                    a href=(link("list", &[("date", &date), ("status", name), ("cursor", &format!("{}_{}", next.due_at, next.payment_id))])) {
-                        "Next " (SHOWN)
-                    }
-                }
-            }
-        })
+        let status: Status = query.get("status")?.ok_or_else(|| invalid_parameter("status", &"it is missing"))?;
+        let after = query.text("cursor")?.map(|text| place(status, date, text)).transpose()?;
+        let list = List { date, status, filter: Filter::read(&query)?, after };
+        let failures =
+            async { if status == Status::Failed { Ok(groups(&self.figures(date).await?)) } else { Ok(Vec::new()) } };
+        let (page, failures) = try_join(self.page(&list), failures).await?;
+        Ok(list.shown(&page, &failures, self.times()))
     }
 
-    async fn page(&self, date: BusinessDate, status: Status, after: Option<DueSort>) -> Result<Page, Problem> {
+    async fn page(&self, list: &List) -> Result<Page, Problem> {
         // Only payments of past days are archived.
-        let with_history = date < self.today();
+        let with_history = list.date < self.today();
+        let shards = self.config.read_shards;
+        let of_each = if list.filter.is_empty() { SHOWN } else { (LOOKED_AT / shards.get()).max(SHOWN) };
         let deadline = self.deadline();
         let deadline = &deadline;
-        let pages = iter(self.config.read_shards.all())
+        let pages = iter(shards.all())
             .map(|shard| async move {
                 // If a shard is missing, the order is unknown.
                 if deadline.has_come() {
                     return Err(Problem::repeat());
                 }
-                let range = DueRange { shard, status, until: DueUntil::Date(date), after };
+                let range =
+                    DueRange { shard, status: list.status, until: DueUntil::Date(list.date), after: list.after };
                 let page = if with_history {
-                    self.store.due_page_of_both(&range, SHOWN).await
+                    self.store.due_page_of_both(&range, of_each).await
                 } else {
-                    self.store.due_page(&range, SHOWN).await
+                    self.store.due_page(&range, of_each).await
                 };
                 Ok(page?)
             })
@@ -88,15 +103,26 @@ impl Console {
             }
         }
         rows.sort_unstable_by_key(|row| order(&row.due));
-        if let Some(end) = &end {
-            rows.retain(|row| order(&row.due) <= order(end));
-        }
-        if rows.len() > SHOWN.into() {
-            rows.truncate(SHOWN.into());
-            end = rows.last().map(|row| row.due);
-        }
-        Ok(Page { rows, unreadable, next: end })
+        let (rows, looked_at, next) = matching(rows, &list.filter, end);
+        Ok(Page { rows, looked_at, unreadable, next })
     }
+}
+
+/// The first rows that match, the number of rows up to the end of the page, and the place after which the next page begins.
+fn matching(rows: Vec<DueRow>, filter: &Filter, mut end: Option<DueSort>) -> (Vec<DueRow>, usize, Option<DueSort>) {
+    let complete = rows.into_iter().filter(|row| end.is_none_or(|end| order(&row.due) <= order(&end)));
+    let (mut matching, mut looked_at) = (Vec::new(), 0);
+    for row in complete.collect::<Vec<_>>() {
+        if filter.matches(&row) {
+            if matching.len() == usize::from(SHOWN) {
+                end = matching.last().map(|row: &DueRow| row.due);
+                break;
+            }
+            matching.push(row);
+        }
+        looked_at += 1;
+    }
+    (matching, looked_at, end)
 }
 
 fn order(due: &DueSort) -> (UtcSecond, PaymentId) {
@@ -111,25 +137,114 @@ fn place(status: Status, due_date: BusinessDate, text: &str) -> Result<DueSort, 
     Ok(DueSort { status, due_date, due_at, payment_id })
 }
 
-/// A table of payments.
-pub(crate) fn table(rows: &[DueRow]) -> Markup {
-    html! {
-        div class="scroll" { table {
-            caption { "Earliest due first" }
-            thead { tr {
-                th scope="col" { "Due" } th scope="col" { "Status" } th scope="col" { "Payment" }
-                th scope="col" { "Account" } th scope="col" { "Payee" } th scope="col" class="number" { "Amount" }
-                th scope="col" { "Reference" }
-            } }
-            tbody { @for row in rows { tr {
-                td { (instant(row.due.due_at)) }
-                td { (status(row.due.status)) @if let Some(code) = &row.failure_code { " " code { (code) } } }
-                td { (head_link(&row.head)) }
-                td class="text" { (row.head.account) }
-                td class="text" { (row.payee) }
-                td class="number" { (money(row.money.amount.get().into(), row.money.currency)) }
-                td class="text" { @if let Some(reference) = &row.reference { (reference) } }
-            } } }
-        } }
+impl List {
+    fn shown(&self, page: &Page, failures: &[Group], times: Times) -> Markup {
+        let date = times.date(self.date);
+        let heading = html! {
+            div class="row" {
+                h1 tabindex="-1" { (word(self.status)) " " span class="quiet" { "due " (date) } }
+                a class="button" href=(day_link(self.date)) aria-label={ "Day, " (date) } { "‹ Day" }
+            }
+        };
+        html! {
+            (top(&heading, times))
+            @if page.unreadable > 0 {
+                p class="notice" { span { (page.unreadable) " payments cannot be read. The function's log names them. See " (PAYMENTS_UNREADABLE) "." } }
+            }
+            section class="panel" {
+                nav class="tabs" aria-label="Statuses" {
+                    @for status in Status::ALL {
+                        a href=(list_link(self.date, status)) aria-current=[(status == self.status).then_some("page")] { (word(status)) }
+                    }
+                }
+                div class="pad" { (line(self.date, failures)) (self.fields()) }
+                @if page.rows.is_empty() { p class="empty" { (self.nothing(page, &date)) } } @else {
+                    (rows::table(self.status, &page.rows, times, &format!("{} payments due {date}, earliest due first", word(self.status))))
+                }
+            }
+            (self.end(page, times))
+        }
     }
+
+    /// The form of the filter.
+    fn fields(&self) -> Markup {
+        let field = |label: &str, name: &str, size: u8, hint: &str| {
+            html! { label { (label) input name=(name) size=(size) maxlength="48" placeholder=(hint) value=(self.filter.text(name)); } }
+        };
+        html! {
+            form data-view="list" autocomplete="off" {
+                input type="hidden" name="date" value=(self.date);
+                input type="hidden" name="status" value=(self.status);
+                div class="fields" {
+                    (field("Amount", "amount", 12, "1250.00"))
+                    (field("To", "payee", 14, "any part"))
+                    (field("Reference", "reference", 16, "any part"))
+                    (field("From", "account", 14, "any part"))
+                    @if self.status == Status::Failed { (self.codes()) }
+                    div class="row all" {
+                        button class="primary" { "Show" }
+                        @if !self.filter.is_empty() { a href=(list_link(self.date, self.status)) { "Clear filters" } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn codes(&self) -> Markup {
+        let asked = self.filter.text("code");
+        let is_listed = FailureCode::LISTED.contains(&asked) || asked.is_empty();
+        html! {
+            label class="all" { "Reason" select name="code" {
+                option value="" { "Any" }
+                @for code in FailureCode::LISTED { option value=(code) selected[code == asked] { (reason(code)) } }
+                @if !is_listed { option value=(asked) selected { (asked) } }
+            } }
+        }
+    }
+
+    /// The words for a page without payments.
+    fn nothing(&self, page: &Page, date: &str) -> Markup {
+        html! {
+            @if self.filter.is_empty() && self.after.is_none() && page.next.is_none() { b { "No payment due " (date) " is " (word(self.status).to_lowercase()) "." } }
+            @else if self.filter.is_empty() { b { "No more payments." } }
+            @else if page.next.is_some() { b { "Nothing matches so far." } " Go on to look further." }
+            @else { b { "Nothing matches." } " " a href=(list_link(self.date, self.status)) { "Clear filters" } "." }
+        }
+    }
+
+    /// The end of a page: the number of payments that were looked at, and the link to the next ones.
+    fn end(&self, page: &Page, times: Times) -> Markup {
+        let is_filtered = !self.filter.is_empty();
+        html! {
+            @if is_filtered || page.next.is_some() {
+                p class="row" {
+                    @if let Some(next) = page.next {
+                        a class="button" href=(self.next(next)) { @if is_filtered { "Go on" } @else { "Next " (SHOWN) } }
+                    }
+                    span class="quiet" {
+                        @match (is_filtered, page.next) {
+                            (true, Some(next)) => { (looked(page)) ", up to those due " (times.at(next.due_at)) ". More follow" }
+                            (true, None) => { (looked(page)) ". These are the last" }
+                            (false, _) => "More follow",
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn next(&self, next: DueSort) -> String {
+        let (date, cursor) = (self.date.to_string(), format!("{}_{}", next.due_at, next.payment_id));
+        let mut arguments = vec![("date", date.as_str()), ("status", self.status.as_str())];
+        arguments.extend(self.filter.arguments());
+        arguments.push(("cursor", &cursor));
+        link("list", &arguments)
+    }
+}
+
+fn looked(page: &Page) -> String {
+    let (matching, looked_at) = (page.rows.len(), page.looked_at);
+    let [matching, looked_at] =
+        [matching, looked_at].map(|number| grouped(i128::try_from(number).unwrap_or(i128::MAX)));
+    format!("{matching} of the {looked_at} payments that were looked at here match")
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
 use payments_http::{Problem, ProblemKind, Request};
-use payments_model::{AccountId, DateRule, Details, Head, HeadKey, MoveReason, PaymentId, Slot, SlotAt, Status};
+use payments_model::{AccountId, DateRule, Details, Head, HeadKey, MoveReason, PaymentId, Slot, SlotAt, State, Status};
 use payments_store::StoreError;
 
 use crate::function::Console;
@@ -50,6 +50,20 @@ impl Console {
             },
         };
         Ok(Some(page(&Found { id, first, head, chain })))
+    }
+}
+
+impl Console {
+    /// A line below a payment's status, for a list: the requests of a pending one, the reason of a failed one.
+    pub(crate) fn note(&self, head: &Head) -> String {
+        let most = self.config.max_attempts;
+        match (&head.state, head.dispatch_attempt) {
+            (State::Pending, Some(attempt)) if attempt < most => format!("request {attempt} of {most}"),
+            (State::Pending, Some(attempt)) => format!("{attempt} of {most} sent, none follows"),
+            (State::Failed(failure), _) if failure.reason().is_empty() => failure.code().to_string(),
+            (State::Failed(failure), _) => failure.reason().to_owned(),
+            _ => String::new(),
+        }
     }
 }
 

@@ -10,8 +10,10 @@ use crate::function::Console;
 use crate::guides::{
     DISPATCH_FAILURES, Place, REQUEST_DEAD_LETTERS, REQUESTS_WAITING, RESULT_DEAD_LETTERS, RESULTS_WAITING,
 };
-use crate::html::{grouped, heading, instant, link, payment_link};
+use crate::html::{grouped, heading, link, live_top, payment_link, top};
 use crate::operations::{BankQueue, LastMove, OperationError, QueueState, SampledMessage};
+use crate::panel::{ACTIONS, cards, empty, opens, panel};
+use crate::times::Times;
 
 /// The characters of a message that are shown. A request has up to 8 KB of its client's data.
 const SHOWN: usize = 2_000;
@@ -20,23 +22,27 @@ impl Console {
     /// The view of all queues: a call for each, and one more for each that can be moved back.
     pub(crate) async fn queues(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
+        let times = self.times();
         let states = BankQueue::ALL.map(|queue| self.operations.queue(queue));
         let states = futures::future::join_all(states).await;
+        let states: Vec<_> =
+            BankQueue::ALL.into_iter().zip(states).map(|(queue, it)| (queue, known(queue, it))).collect();
+        let (letters, moving): (Vec<_>, Vec<_>) =
+            states.into_iter().partition(|(queue, _)| BankQueue::UNRECEIVED.contains(queue));
+        let columns = [("Queue", ""), ("Messages", "num"), ("In flight", "num")];
+        let letter_columns = [columns[0], columns[1], columns[2], ("Last moved back", ""), ("Actions", ACTIONS)];
         Ok(html! {
-            div data-live data-hx-get="/console/views/queues" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
-                (heading("Queues"))
+            div class="stack" data-live data-hx-get="/console/views/queues" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
+                (live_top(&heading("Queues"), times))
                 (self.paused_notice())
-                div class="scroll" tabindex="0" { table {
-                    caption { "The numbers are approximate, as SQS counts them" }
-                    thead { tr {
-                        th scope="col" { "Queue" } th scope="col" class="number" { "Messages" }
-                        th scope="col" class="number" { "In flight" }
-                    } }
-                    tbody { @for (queue, state) in BankQueue::ALL.into_iter().zip(states) { (row(queue, known(queue, state).as_ref())) } }
-                } }
-                p class="quiet" {
-                    "In flight: received, and neither deleted nor visible again; the other messages are in the first column."
-                }
+                (panel(&html! { "Dead letters" }, &html! { "Nothing receives these. Somebody has to look" }, &cards(
+                    "Queues that nothing receives from", &letter_columns,
+                    &html! { @for (queue, state) in &letters { (letter_row(*queue, state.as_ref(), times)) } },
+                )))
+                (panel(&html! { "Under way" }, &html! { "SQS counts approximately. In flight: received, and not deleted yet" }, &cards(
+                    "Queues with a receiver", &columns,
+                    &html! { @for (queue, state) in &moving { tr { (name(*queue)) (numbers(state.as_ref())) } } },
+                )))
             }
         })
     }
@@ -54,14 +60,17 @@ impl Console {
         }
         tracing::info!(by = %request.operator(), person = request.person(), %queue, "messages are shown");
         let messages = self.operations.sample(queue).await?;
+        let times = self.times();
         Ok(html! {
-            (heading(title(queue)))
-            p {
-                "A sample: up to ten messages, in no order, and another time perhaps others. They stay in the queue. See " (entry(queue)) ". "
+            (top(&html! { h1 tabindex="-1" { (title(queue)) " " span class="quiet" { "a sample" } } }, times))
+            p class="quiet" {
+                "Up to ten messages, in no order, and another time perhaps others. They stay in the queue. See " (entry(queue)) ". "
                 a href=(link("queues", &[])) { "All queues" }
             }
-            @if messages.is_empty() { p { "No message was returned: the queue is empty, or its messages are in flight. Load the view again." } }
-            @for message in &messages { (shown(message)) }
+            @if messages.is_empty() {
+                section class="panel" { (empty(&html! { b { "No message was returned." } " The queue is empty, or its messages are in flight: load the view again." })) }
+            }
+            @for message in &messages { (shown(message, times)) }
         })
     }
 }
@@ -75,33 +84,39 @@ fn known(queue: BankQueue, state: Result<QueueState, OperationError>) -> Option<
         .ok()
 }
 
-fn row(queue: BankQueue, state: Option<&QueueState>) -> Markup {
+/// A row of a queue that nothing receives from.
+fn letter_row(queue: BankQueue, state: Option<&QueueState>, times: Times) -> Markup {
+    let last = state.and_then(|state| state.last_move.as_ref());
     html! { tr {
-        th scope="row" {
-            (title(queue))
-            @if state.is_some_and(|state| state.waiting > 0) { div { "See " (entry(queue)) } }
-            @if let Some(last) = state.and_then(|state| state.last_move.as_ref()) {
-                div class="quiet" { "Last moved back: " (last_move(last)) }
-            }
-            @if BankQueue::UNRECEIVED.contains(&queue) {
-                div { a href=(link("sample", &[("queue", queue.as_str())])) { "Show a sample" } }
-            }
-            @if queue.source().is_some() {
-                form data-action="move-dead-letters" {
-                    input type="hidden" name="queue" value=(queue);
-                    input type="hidden" name="step" value="preview";
-                    button { "Move back…" }
-                }
-            }
+        (name(queue))
+        (numbers(state))
+        @match last {
+            Some(last) => { td class="all" data-l="Last moved back" { span { (last_move(last, times)) } } }
+            None => { td class="none quiet" { "not yet" } }
         }
-        @match state {
-            Some(state) => {
-                td class="number" { (grouped(state.waiting.into())) }
-                td class="number" { (grouped(state.in_flight.into())) }
-            }
-            None => { td colspan="2" class="warn" { "unknown; the function's log says why" } }
-        }
+        td class="act" { span class="row" {
+            a class="button" href=(link("sample", &[("queue", queue.as_str())])) { "Sample" }
+            @if queue.source().is_some() { (opens("move-dead-letters", "Move back…", "", &[("queue", queue.as_str())])) }
+        } }
     } }
+}
+
+/// The name of a queue, and its alarm.
+fn name(queue: BankQueue) -> Markup {
+    html! { th scope="row" class="all" { (title(queue)) small { "see " (entry(queue)) } } }
+}
+
+/// The messages of a queue. Dead letters are a trouble, if there are any.
+fn numbers(state: Option<&QueueState>) -> Markup {
+    let cell = |label: &str, number: u64| {
+        html! { td class="num all" data-l=(label) { span class=[(number == 0).then_some("zero")] { (grouped(number.into())) } } }
+    };
+    html! {
+        @match state {
+            Some(state) => { (cell("Messages", state.waiting)) (cell("In flight", state.in_flight)) }
+            None => { td class="all num" colspan="2" { span class="pill warn" { "Unknown" } small { "the function’s log says why" } } }
+        }
+    }
 }
 
 /// A queue, in words.
@@ -112,6 +127,15 @@ pub(crate) fn title(queue: BankQueue) -> &'static str {
         BankQueue::Results => "Settlement results",
         BankQueue::ResultDeadLetters => "Result dead letters",
         BankQueue::DispatchFailures => "Dispatch failures",
+    }
+}
+
+/// The messages of a queue without a receiver, in words.
+pub(crate) fn letters(queue: BankQueue) -> &'static str {
+    match queue {
+        BankQueue::Requests | BankQueue::RequestDeadLetters => "requests",
+        BankQueue::Results | BankQueue::ResultDeadLetters => "results",
+        BankQueue::DispatchFailures => "records that were not dispatched",
     }
 }
 
@@ -127,12 +151,21 @@ fn entry(queue: BankQueue) -> Place {
 }
 
 /// The last move of messages.
-pub(crate) fn last_move(last: &LastMove) -> Markup {
+pub(crate) fn last_move(last: &LastMove, times: Times) -> Markup {
+    let word = match last.status.as_str() {
+        "RUNNING" => "Running",
+        "COMPLETED" => "Done",
+        "CANCELLING" | "CANCELLED" => "Stopped",
+        "FAILED" => "Failed",
+        other => other,
+    };
     html! {
-        (last.status) ": " (grouped(last.moved.into()))
-        @if let Some(of) = last.of { " of " (grouped(of.into())) }
-        @if let Some(at) = last.started_at { ", begun " (instant(at)) }
-        @if let Some(why) = &last.failure { ". " span class="warn" { (why) } }
+        @if let Some(at) = last.started_at { (times.brief(at)) " " }
+        span class="quiet" {
+            (word) ": " (grouped(last.moved.into()))
+            @if let Some(of) = last.of { " of " (grouped(of.into())) }
+            @if let Some(why) = &last.failure { small class="any" { (why) } }
+        }
     }
 }
 
@@ -143,17 +176,25 @@ struct Named {
     payment_id: String,
 }
 
-fn shown(message: &SampledMessage) -> Markup {
+fn shown(message: &SampledMessage, times: Times) -> Markup {
     let named = serde_json::from_str::<Named>(&message.body).ok();
     let payment: Option<PaymentId> = named.and_then(|named| named.payment_id.parse().ok());
     let rest = message.body.chars().count().saturating_sub(SHOWN);
-    html! {
-        h2 {
-            @match message.sent_at { Some(at) => { "Sent " (instant(at)) }, None => "A message" }
-            @if let Some(receives) = message.receives { ", received " (if receives == 1 { "once".to_owned() } else { format!("{receives} times") }) ", this sample included" }
-        }
-        @if let Some(id) = payment { p { "Payment " (payment_link(id)) } }
-        pre tabindex="0" { (message.body.chars().take(SHOWN).collect::<String>()) }
-        @if rest > 0 { p class="quiet" { (rest) " more characters are not shown." } }
-    }
+    let heading = html! { @match message.sent_at { Some(at) => { "Sent " (times.aged(at)) }, None => "A message" } };
+    let received = |receives| match receives {
+        1 => "once".to_owned(),
+        several => format!("{several} times"),
+    };
+    let note = html! {
+        @if let Some(receives) = message.receives { "Received " (received(receives)) ", with this sample" }
+    };
+    panel(
+        &heading,
+        &note,
+        &html! {
+            @if let Some(id) = payment { p class="pad" { span { "Payment " (payment_link(id)) } } }
+            pre tabindex="0" { (message.body.chars().take(SHOWN).collect::<String>()) }
+            @if rest > 0 { p class="pad quiet" { (grouped(rest.try_into().unwrap_or(i128::MAX))) " more characters are not shown." } }
+        },
+    )
 }

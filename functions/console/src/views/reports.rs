@@ -6,12 +6,14 @@ use std::str::FromStr;
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
 use payments_http::{Problem, ProblemKind, Request};
-use payments_model::BusinessDate;
+use payments_model::{BusinessDate, UtcSecond};
 
 use crate::function::Console;
 use crate::guides::REPORT_FILE_ALTERED;
-use crate::html::{fact, grouped, heading, link};
+use crate::html::{copied, fact, heading, link, top};
 use crate::operations::ReportFile;
+use crate::panel::{cards, empty, size};
+use crate::times::Times;
 
 /// The most files of one list: a day of reports every quarter of an hour, with their summaries.
 const LISTED: usize = 200;
@@ -22,6 +24,21 @@ const ENDINGS: [&str; 2] = [".csv.gz", ".summary.json"];
 /// The name of a report: that of its files without their endings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ReportName(String);
+
+/// The parts of a report's name.
+struct Span<'n> {
+    /// The first settlement and the last; `None` if the name has no such instants.
+    settled: Option<(UtcSecond, UtcSecond)>,
+    /// The number of the run.
+    number: &'n str,
+}
+
+/// An instant without the colons of its time: `2026-11-20T080203Z`.
+fn instant(text: &str) -> Option<UtcSecond> {
+    let (date, time) = text.split_once('T')?;
+    let [hours, minutes, seconds] = [time.get(..2)?, time.get(2..4)?, time.get(4..)?];
+    format!("{date}T{hours}:{minutes}:{seconds}").parse().ok()
+}
 
 impl FromStr for ReportName {
     type Err = &'static str;
@@ -64,6 +81,13 @@ impl ReportName {
         self.0.split_once('T').map_or("", |(date, _)| date)
     }
 
+    /// The settlements of the report, and its number.
+    fn span(&self) -> Span<'_> {
+        let (span, number) = self.0.split_once("-run-").unwrap_or((&self.0, ""));
+        let (first, last) = span.split_once("--").unwrap_or((span, ""));
+        Span { settled: instant(first).zip(instant(last)), number: number.trim_start_matches('0') }
+    }
+
     fn path(&self, ending: &str) -> String {
         format!("reports/{self}{ending}")
     }
@@ -82,22 +106,27 @@ impl Console {
                 last.map_or_else(|| self.clock.now(), |run| run.first_settled_at).as_chrono().format("%F").to_string()
             }
         };
+        let is_later = after.is_some();
         let place = after.map_or_else(|| from.clone(), |name| name.0);
         let files = self.operations.reports(&format!("reports/{place}"), LISTED).await?;
         let is_cut = files.len() == LISTED;
         let mut reports: Vec<(ReportName, u64)> = files.iter().filter_map(settlements).collect();
         // The summary of the last report may be missing here, so the next list begins with this report.
         let next = if is_cut { reports.pop() } else { None };
+        let times = self.times();
         Ok(html! {
-            (heading("Reports"))
-            form data-view="reports" {
-                label for="from" { "First settlement from" }
-                input id="from" name="from" type="date" value=(from) required;
-                button { "Show" }
+            (top(&heading("Reports"), times))
+            section class="panel" {
+                form class="pad" data-view="reports" { div class="fields" {
+                    label { "First settlement from, by UTC" input name="from" type="date" value=(from) required; }
+                    div class="row all" { button class="primary" { "Show" } }
+                } }
+                @if reports.is_empty() {
+                    (empty(&html! { @if asked.is_some() || is_later { b { "No report from this date on." } } @else { b { "No report yet:" } " nothing was settled." } }))
+                } @else { (table(&reports, times)) }
             }
-            @if reports.is_empty() { p { "None." } } @else { (table(&reports)) }
             @if let Some((next, _)) = next {
-                p { a href=(link("reports", &[("cursor", &next.0)])) { "Later" } }
+                p class="row" { a class="button" href=(link("reports", &[("cursor", &next.0)])) { "Later" } }
             }
         })
     }
@@ -121,20 +150,35 @@ impl Console {
         for file in &files {
             links.push((file, self.operations.report_link(&file.path).await?));
         }
+        let (span, times) = (name.span(), self.times());
+        let missing = html! {
+            div class="notice" {
+                h2 { "One of the two files is missing" }
+                p { "A report has its settlements and their sums. See " (REPORT_FILE_ALTERED) "." }
+            }
+        };
         Ok(html! {
-            (heading(&format!("Report {name}")))
-            @if links.len() < ENDINGS.len() { p class="warn" { "One of its two files is missing, settlements or sums. See " (REPORT_FILE_ALTERED) "." } }
-            dl { @for (file, link) in links {
-                (fact(kind(&file.path), &html! {
-                    @match link {
-                        Some(link) => { a href=(link) rel="noreferrer" target="_blank" { "Download" } },
-                        None => { "in the bank's folder of reports: " code { (file.path) } },
+            (top(&html! { h1 tabindex="-1" { "Report " (span.number) } }, times))
+            @if links.len() < ENDINGS.len() { (missing) }
+            section class="panel" {
+                dl class="facts" {
+                    @if let Some((first, last)) = span.settled { (fact("Settled", &html! { "from " (times.aged(first)) " to " (times.at(last)) })) }
+                    @for (file, link) in &links {
+                        (fact(kind(&file.path), &html! {
+                            @match link {
+                                Some(link) => { a href=(link) rel="noreferrer" target="_blank" { "Download" } },
+                                None => { "in the bank’s folder of reports: " span class="id any" { (file.path) } },
+                            }
+                            " " span class="quiet" { (size(file.bytes)) }
+                        }))
                     }
-                    ", " (grouped(file.bytes.into())) " bytes"
-                }))
-            } }
-            p class="quiet" { "A download link works for a minute, for whoever has it. Load the view again for a new one." }
-            p { a href=(link("reports", &[("from", name.date())])) { "Reports of this day" } }
+                    (fact("File name", &copied(&name.0)))
+                }
+            }
+            p class="row" {
+                a class="button" href=(link("reports", &[("from", name.date())])) { "Reports of this day" }
+                span class="quiet" { "A download link works for a minute, for whoever has it. Load the view again for a new one" }
+            }
         })
     }
 }
@@ -149,32 +193,42 @@ fn settlements(file: &ReportFile) -> Option<(ReportName, u64)> {
     (file.path == name.path(ENDINGS[0])).then_some((name, file.bytes))
 }
 
-fn table(reports: &[(ReportName, u64)]) -> Markup {
-    html! {
-        div class="scroll" tabindex="0" { table {
-            caption { "By the time of their first settlement, in UTC" }
-            thead { tr {
-                th scope="col" { "Settled from" } th scope="col" { "to" } th scope="col" { "Run" }
-                th scope="col" class="number" { "Bytes" }
-            } }
-            tbody { @for (name, bytes) in reports { (row(name, *bytes)) } }
-        } }
-    }
+fn table(reports: &[(ReportName, u64)], times: Times) -> Markup {
+    let columns = [("Settled from", ""), ("to", ""), ("Size", "num"), ("Report", "act")];
+    cards(
+        "By the time of their first settlement",
+        &columns,
+        &html! { @for (name, bytes) in reports { (row(name, *bytes, times)) } },
+    )
 }
 
-fn row(name: &ReportName, bytes: u64) -> Markup {
-    let (span, number) = name.0.split_once("-run-").unwrap_or((&name.0, ""));
-    let (first, last) = span.split_once("--").unwrap_or((span, ""));
+fn row(name: &ReportName, bytes: u64, times: Times) -> Markup {
+    let Span { settled, number } = name.span();
+    let at = |at: Option<UtcSecond>| html! { @if let Some(at) = at { (times.at(at)) } @else { "unknown" } };
     html! { tr {
-        td { (first) } td { (last) }
-        td { a href=(link("report", &[("name", &name.0)])) { (number) } }
-        td class="number" { (grouped(bytes.into())) }
+        td class="b" { (at(settled.map(|(first, _)| first))) }
+        td class="end" { (at(settled.map(|(_, last)| last))) }
+        td class="num" { (size(bytes)) }
+        td class="act" { a class="b" href=(link("report", &[("name", &name.0)])) { (number) } }
     } }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_instants_and_a_number() {
+        for (name, settled, number) in [
+            ("2026-11-20T010203Z--2026-11-20T020203Z-run-000042", Some("2026-11-20T01:02:03Z"), "42"),
+            ("2026-13-20T010203Z--2026-11-20T020203Z-run-1000042", None, "1000042"),
+        ] {
+            let name: ReportName = name.parse().unwrap();
+            let span = name.span();
+            assert_eq!(span.settled.map(|(first, _)| first.to_string()).as_deref(), settled);
+            assert_eq!(span.number, number);
+        }
+    }
 
     #[test]
     fn only_published_reports_have_names() {

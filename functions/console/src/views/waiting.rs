@@ -1,14 +1,23 @@
-//! Late payments: those that are due and not claimed yet, and pending ones without a settlement.
+//! Payments that wait: first those that nothing sends again, then those that wait for a result, and those that are due and not claimed.
 
-use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
+mod late;
+mod sent;
+
+use std::collections::HashMap;
+
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{Status, UtcSecond};
-use payments_store::{DueRange, DueRow, DueUntil, StoreError};
+use payments_model::{Head, PaymentId, Status, UtcSecond};
+use payments_store::{DueRow, Job};
 
 use crate::function::Console;
-use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, PAYMENTS_UNREADABLE, REQUESTS_WAITING, RESULTS_WAITING};
-use crate::html::{head_link, heading, instant, money};
+use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, REQUESTS_WAITING, RESULTS_WAITING};
+use crate::html::{account_link, amount, head_link, heading, live_top, status};
+use crate::panel::{ACTIONS, cards, empty, head, opens, panel};
+use crate::runs::{Runs, last};
+use crate::times::Times;
+pub(crate) use crate::views::waiting::late::{Late, late_table};
+use crate::views::waiting::sent::{Sent, by_request};
 
 /// The most shards that are read at once.
 pub(crate) const SHARDS_AT_ONCE: usize = 32;
@@ -16,118 +25,164 @@ pub(crate) const SHARDS_AT_ONCE: usize = 32;
 /// The most payments of each kind that are shown.
 const SHOWN: u16 = 20;
 
-/// The payments of a status that have been due for the longest time, across all shards.
-#[derive(Debug)]
-pub(crate) struct Late {
-    /// The earliest due first.
-    rows: Vec<DueRow>,
-    /// The number of entries that cannot be read.
-    unreadable: usize,
-    /// Whether there are more.
-    more: bool,
-    /// The number of shards that were not read for lack of time.
-    unread: usize,
-    now: UtcSecond,
+/// The seconds from one scheduled sweep to the next.
+const SWEEP_EVERY: i64 = 300;
+
+/// A pending payment: its entry in the index, and its head, if the hot table has it.
+struct Pending<'r> {
+    row: &'r DueRow,
+    head: Option<Head>,
 }
 
 impl Console {
-    /// The view of late payments. It reads each shard of the `due` index twice.
+    /// The view of late payments. It reads each shard of the `due` index twice, the last runs, and the heads of the pending payments that
+    /// it shows.
     pub(crate) async fn waiting(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let (scheduled, pending) =
             (self.late(Status::Scheduled, SHOWN).await?, self.late(Status::Pending, SHOWN).await?);
+        let (runs, times) = (self.last_runs().await?, self.times());
+        let keys: Vec<_> = pending.rows.iter().map(|row| row.head.clone()).collect();
+        let read = if keys.is_empty() { Vec::new() } else { self.store.hot_heads(&keys).await? };
+        let mut heads: HashMap<PaymentId, Head> =
+            read.into_iter().filter_map(|(key, head)| Some((key.slot.payment_id, head.ok()?))).collect();
+        let rows = pending.rows.iter().map(|row| Pending { row, head: heads.remove(&row.due.payment_id) });
+        let most = self.config.max_attempts;
+        let (stuck, waiting): (Vec<_>, Vec<_>) =
+            rows.partition(|row| row.sent().is_some_and(|sent| sent.is_stuck(times.now, most)));
         Ok(html! {
-            div data-live data-hx-get="/console/views/waiting" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
-                (heading("Waiting"))
+            div class="stack" data-live data-hx-get="/console/views/waiting" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
+                (live_top(&heading("Waiting"), times))
                 (self.paused_notice())
-                h2 { "Due and not claimed yet" }
-                (late_table(&scheduled, &html! {
-                    "The sweep claims these. More than a few minutes late means that it does not keep up, is paused, or fails. See " (PAYMENTS_OVERDUE) "."
-                }))
-                h2 { "Sent, and not settled yet" }
-                (late_table(&pending, &html! {
-                    "These were sent to the transaction service and wait for its result. Redrives send them again after 1, 3, 7, … hours. If many are hours late, see "
-                    (REQUESTS_WAITING) ", " (RESULTS_WAITING) " and " (PAYMENTS_STUCK_PENDING) "."
-                }))
+                (pending.notices())
+                @if !stuck.is_empty() { (self.stuck(&stuck, times)) }
+                @if !scheduled.rows.is_empty() { (unclaimed(&scheduled, times)) }
+                div class="cols" {
+                    (longest(&waiting, &pending, (&runs, most), times))
+                    div class="stack" {
+                        (by_request(&runs, most, times))
+                        @if scheduled.rows.is_empty() { (all_claimed(&scheduled, &runs, times)) }
+                    }
+                }
             }
         })
     }
 
-    /// The payments of a status that have been due for the longest time: one read for each shard.
-    pub(crate) async fn late(&self, status: Status, most: u16) -> Result<Late, StoreError> {
-        let now = self.clock.now();
-        let until = DueUntil::Instant(self.config.business_days.date_of(now), now);
-        let deadline = self.deadline();
-        let deadline = &deadline;
-        let pages = iter(self.config.read_shards.all())
-            .map(|shard| async move {
-                if deadline.has_come() {
-                    return Ok(None);
-                }
-                let range = DueRange { shard, status, until, after: None };
-                self.store.due_page(&range, most).await.map(Some)
-            })
-            .buffered(SHARDS_AT_ONCE);
-        let pages: Vec<_> = pages.try_collect().await?;
-        let unread = pages.iter().filter(|page| page.is_none()).count();
-        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, now };
-        for page in pages.into_iter().flatten() {
-            late.more |= page.next.is_some();
-            for row in page.rows {
-                match row {
-                    Ok(row) => late.rows.push(row),
-                    Err(error) => {
-                        tracing::error!(%error, "a payment cannot be read and is left out of the console's view");
-                        late.unreadable += 1;
-                    }
-                }
+    /// The payments that nothing sends again.
+    fn stuck(&self, stuck: &[Pending<'_>], times: Times) -> Markup {
+        let columns = [
+            ("Amount", "num"),
+            ("Due", ""),
+            ("To, reference, from", ""),
+            ("Requests", ""),
+            ("Payment", ""),
+            ("Action", ACTIONS),
+        ];
+        let note = html! { "No result after the last request. The bank sends nothing more by itself. See " (PAYMENTS_STUCK_PENDING) };
+        let rows = html! { @for pending in stuck { (pending.stuck(self.config.max_attempts, times)) } };
+        html! {
+            section class="panel now" id="stuck" {
+                (head(&html! { "Stuck " span class="quiet" { (stuck.len()) } }, &note))
+                (cards("Payments that are stuck", &columns, &rows))
             }
         }
-        late.rows.sort_unstable_by_key(|row| (row.due.due_at, row.due.payment_id));
-        late.more |= late.rows.len() > most.into();
-        late.rows.truncate(most.into());
-        Ok(late)
     }
 }
 
-/// A table of late payments.
-pub(crate) fn late_table(late: &Late, caption: &Markup) -> Markup {
-    html! {
-        @if late.unreadable > 0 {
-            p class="warn" { (late.unreadable) " payments cannot be read. The function's log names them. See " (PAYMENTS_UNREADABLE) "." }
+impl Pending<'_> {
+    fn sent(&self) -> Option<Sent> {
+        self.head.as_ref().and_then(Sent::from_head)
+    }
+
+    fn due(&self, times: Times) -> Markup {
+        let at = self.row.due.due_at;
+        let late = crate::times::span((times.now.as_chrono() - at.as_chrono()).num_seconds());
+        html! { td class="due end" { (times.at(at)) small { (late) " late" } } }
+    }
+
+    fn parties(&self) -> Markup {
+        html! {
+            td class="all" {
+                (account_link(&self.row.payee)) @if let Some(reference) = &self.row.reference { " " span class="quiet" { (reference) } }
+                small { "from " (account_link(&self.row.head.account)) }
+            }
         }
-        @if late.unread > 0 {
-            p class="warn" { (late.unread) " shards were not read, because DynamoDB is slow. They may have more." }
-        }
-        @if late.rows.is_empty() { p { "No payment." } } @else {
-            div class="scroll" { table {
-                caption { (caption) }
-                thead { tr {
-                    th scope="col" { "Due" } th scope="col" { "Late by" } th scope="col" { "Payment" }
-                    th scope="col" { "Account" } th scope="col" class="number" { "Amount" }
-                } }
-                tbody { @for row in &late.rows { tr {
-                    td { (instant(row.due.due_at)) }
-                    td { (since(row.due.due_at, late.now)) }
-                    td { (head_link(&row.head)) }
-                    td class="text" { (row.head.account) }
-                    td class="number" { (money(row.money.amount.get().into(), row.money.currency)) }
-                } } }
-            } }
-            @if late.more { p class="quiet" { "There are more." } }
-        }
+    }
+
+    fn stuck(&self, most: u32, times: Times) -> Markup {
+        let id = self.row.due.payment_id.to_string();
+        html! { tr {
+            td class="amt" { (amount(self.row.money)) }
+            (self.due(times))
+            (self.parties())
+            td class="st" { @if let Some(sent) = self.sent() { (sent.used_up(most)) small { "last " (times.at(sent.last_at)) } } }
+            td class="end" { (head_link(&self.row.head)) }
+            td class="act" { span class="row" { (opens("send-again", "Send again…", "", &[("payment", &id)])) } }
+        } }
+    }
+
+    fn waiting(&self, (runs, most): (&Runs, u32), times: Times) -> Markup {
+        html! { tr {
+            td class="amt" { (amount(self.row.money)) }
+            (self.due(times))
+            (self.parties())
+            td class="all" {
+                @match (&self.head, self.sent()) {
+                    (_, Some(sent)) => (sent.in_words(runs, most, times)),
+                    // Settled since the index was read, or archived, or damaged.
+                    (Some(head), None) => (status(head.state.status())),
+                    (None, None) => { span class="quiet" { "its head cannot be read" } },
+                }
+            }
+            td class="act all" { (head_link(&self.row.head)) }
+        } }
     }
 }
 
-/// The age of an instant, in the largest unit that fits.
-fn since(at: UtcSecond, now: UtcSecond) -> String {
-    let seconds = (now.as_chrono() - at.as_chrono()).num_seconds().max(0);
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7_200 => format!("{} min", seconds / 60),
-        7_200..172_800 => format!("{} h", seconds / 3_600),
-        _ => format!("{} days", seconds / 86_400),
-    }
+/// The payments that wait for a result, without the stuck ones.
+fn longest(waiting: &[Pending<'_>], pending: &Late, (runs, most): (&Runs, u32), times: Times) -> Markup {
+    let columns = [("Amount", "num"), ("Due", ""), ("To, from", ""), ("Requests", ""), ("Payment", "act")];
+    let note = html! {
+        @if pending.more { "The first " (waiting.len()) ", without stuck ones. " }
+        @if !waiting.is_empty() { "See " (REQUESTS_WAITING) " and " (RESULTS_WAITING) }
+    };
+    panel(
+        &html! { "Waiting longest" },
+        &note,
+        &html! {
+            @if waiting.is_empty() { (empty(&html! { b { "Every request has its result." } " No other payment waits for one." })) }
+            @else { (cards("Payments that wait for a result", &columns, &html! { @for row in waiting { (row.waiting((runs, most), times)) } })) }
+        },
+    )
+}
+
+/// The payments that are due and not claimed.
+fn unclaimed(scheduled: &Late, times: Times) -> Markup {
+    let more = if scheduled.more { "the first " } else { "" };
+    let note = html! { "More than a few minutes late means that the sweep does not keep up, is paused, or fails. See " (PAYMENTS_OVERDUE) };
+    panel(
+        &html! { "Due, not claimed yet " span class="quiet" { (more) (scheduled.rows.len()) } },
+        &note,
+        &late_table(scheduled, times),
+    )
+}
+
+/// Nothing is due, and the last sweep says so.
+fn all_claimed(scheduled: &Late, runs: &Runs, times: Times) -> Markup {
+    panel(
+        &html! { "Due, not claimed yet " span class="quiet" { "0" } },
+        &html! {},
+        &html! {
+            (scheduled.notices())
+            (empty(&html! { b { "Nothing is due and unclaimed." } " " (last(runs, Job::Sweep, times)) " Next " (times.brief(next_sweep(times.now))) "." }))
+        },
+    )
+}
+
+/// The next scheduled sweep: each full five minutes.
+fn next_sweep(now: UtcSecond) -> UtcSecond {
+    let past = now.as_chrono().timestamp().rem_euclid(SWEEP_EVERY);
+    now.saturating_add(chrono::TimeDelta::seconds(SWEEP_EVERY - past))
 }
 
 #[cfg(test)]
@@ -135,18 +190,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_late_is_said_in_one_unit() {
-        let now: UtcSecond = "2026-11-25T12:00:00Z".parse().unwrap();
-        for (at, want) in [
-            ("2026-11-25T12:00:05Z", "0 s"),
-            ("2026-11-25T11:58:01Z", "119 s"),
-            ("2026-11-25T11:58:00Z", "2 min"),
-            ("2026-11-25T10:00:01Z", "119 min"),
-            ("2026-11-25T10:00:00Z", "2 h"),
-            ("2026-11-23T12:00:01Z", "47 h"),
-            ("2026-11-23T12:00:00Z", "2 days"),
+    fn the_next_sweep_is_at_a_full_five_minutes() {
+        for (now, want) in [
+            ("2026-11-26T03:05:00Z", "2026-11-26T03:10:00Z"),
+            ("2026-11-26T03:09:59Z", "2026-11-26T03:10:00Z"),
+            ("2026-11-26T23:57:00Z", "2026-11-27T00:00:00Z"),
         ] {
-            assert_eq!(since(at.parse().unwrap(), now), want);
+            assert_eq!(next_sweep(now.parse().unwrap()).to_string(), want);
         }
     }
 }

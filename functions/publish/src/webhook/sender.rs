@@ -158,3 +158,5 @@ fn request(
 #[cfg(test)]
 #[cfg(feature = "aws-tests")]
 mod tests;
+#[cfg(test)]
+mod vectors;

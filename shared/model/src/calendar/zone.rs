@@ -126,7 +126,8 @@ impl BusinessZone {
     }
 
     /// The instant of a wall-clock time on a date: the first one if it comes twice, and the end of the day if clocks skip it.
-    pub(crate) fn instant_of(self, date: BusinessDate, time: NaiveTime) -> UtcSecond {
+    #[must_use]
+    pub fn instant_of(self, date: BusinessDate, time: NaiveTime) -> UtcSecond {
         let instant = match self.first(date.0.and_time(time)) {
             Some(First::At(instant)) => UtcSecond::new(instant).ok(),
             Some(First::Skipped(_)) | None => None,

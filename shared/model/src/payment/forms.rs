@@ -225,6 +225,8 @@ pub struct Head {
     /// The number of the last dispatch attempt; `None` before the payment is pending. A redrive raises this
     /// number without a transition.
     pub dispatch_attempt: Option<u32>,
+    /// The time of the last dispatch attempt after the first; `None` once the payment is settled.
+    pub sent_again_at: Option<UtcSecond>,
     /// Whether the payment's settlement waits for a report.
     pub unreported: bool,
 }
@@ -252,6 +254,7 @@ impl Head {
             created: (details.created_at, details.created_by.clone()),
             moved: Vec::new(),
             dispatch_attempt: None,
+            sent_again_at: None,
             unreported: false,
         }
     }

@@ -150,7 +150,8 @@ impl Failure {
         self.in_words() == other.in_words()
     }
 
-    fn in_words(&self) -> Self {
+    /// The failure with its code before the reason, as if the code were not listed.
+    pub(crate) fn in_words(&self) -> Self {
         let code = Some(self.code.as_str()).filter(|code| *code != FailureCode::NARRATIVE);
         Self::narrative(code, &self.reason)
     }

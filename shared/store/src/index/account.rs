@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join;
-use payments_model::{AccountId, Head, HeadKey, Place, Reference, Slot, Statuses, UtcSecond};
+use payments_model::{AccountId, Currency, Head, HeadKey, Place, Reference, Slot, Statuses, TypedAmount, UtcSecond};
 
 use crate::error::{StoreError, failed};
 use crate::index::merge::{Merged, Stretch, merge};
@@ -20,6 +20,12 @@ use crate::payment::head_item::{decode_head, head_key_of};
 use crate::read::MAX_BATCH_GET;
 use crate::schema::MOVED;
 use crate::store::Store;
+
+/// The most payments that one list reads: at 1 KB at most they are the megabyte of one query.
+const MAX_READ: usize = 1_000;
+
+/// The payments that each read of a list with a filter takes, at least.
+const FILTERED: u16 = 100;
 
 /// A query for some of an account's payments.
 #[derive(Debug, Clone)]
@@ -51,6 +57,8 @@ pub struct AccountFilter {
     pub payee: Option<AccountId>,
     /// The reference, if only payments with it are listed.
     pub reference: Option<Reference>,
+    /// The amount, if only payments of it are listed.
+    pub amount: Option<TypedAmount>,
 }
 
 /// The order of a list.
@@ -77,8 +85,18 @@ impl AccountFilter {
         let payee = self.payee.as_ref().map(AccountId::as_str);
         let reference = self.reference.as_ref().map(Reference::as_str);
         has_status
+            && self.amount.is_none_or(|amount| is_of(amount, item))
             && payee.is_none_or(|payee| text_of(item, "payeeAccountId") == payee)
             && reference.is_none_or(|reference| text_of(item, "reference") == reference)
+    }
+}
+
+/// Whether a head has this amount. An amount that cannot be read is shown as such.
+fn is_of(amount: TypedAmount, item: &Item) -> bool {
+    let minor = item.get("amountMinor").and_then(|minor| minor.as_n().ok()).and_then(|minor| minor.parse::<i64>().ok());
+    match (Currency::from_stored(text_of(item, "currency")), minor) {
+        (Ok(currency), Some(minor)) => amount.minor(currency) == Some(minor),
+        _ => true,
     }
 }
 
@@ -99,6 +117,34 @@ pub struct AccountPage {
 type Row<'t> = (Place, (&'t str, Item));
 
 impl Store {
+    /// Returns the next payments of an account that pass the filter, at most `query.limit`. A filter may leave out much of what is
+    /// read, so pages are read until that many pass, the list ends, `has_time` returns false, or a megabyte was read.
+    pub async fn account_list(
+        &self,
+        query: &AccountQuery<'_>,
+        has_time: impl Fn() -> bool,
+    ) -> Result<AccountPage, StoreError> {
+        let most = usize::from(query.limit);
+        let limit = if query.filter.is_all() { query.limit } else { query.limit.max(FILTERED) };
+        let mut page = AccountPage { next: query.after, ..AccountPage::default() };
+        loop {
+            let query = AccountQuery { after: page.next, limit, ..query.clone() };
+            let AccountPage { heads, without_key, next, read } = self.account_page(&query).await?;
+            page.heads.extend(heads);
+            page.without_key.extend(without_key);
+            (page.next, page.read) = (next, page.read + read);
+            let is_full = query.filter.is_all() || page.heads.len() >= most;
+            if is_full || page.read + usize::from(limit) > MAX_READ || page.next.is_none() || !has_time() {
+                break;
+            }
+        }
+        if page.heads.len() > most {
+            page.heads.truncate(most);
+            page.next = page.heads.last().map(|(place, _)| *place);
+        }
+        Ok(page)
+    }
+
     /// Returns a page of an account's payments, strongly consistent but for payments that moved: 1 read unit per 4 KB and table, half
     /// a unit per table for its `moved` index, and 1 for each payment that moved.
     ///

@@ -97,6 +97,10 @@ pub enum DueUntil {
     Before(BusinessDate),
     /// All of this date.
     Date(BusinessDate),
+    /// Of this date alone, after this instant.
+    LaterOf(BusinessDate, UtcSecond),
+    /// Of this date and instant alone, the payments whose ids begin with these eight digits.
+    Ids(BusinessDate, UtcSecond, u32),
 }
 
 impl DueRange {
@@ -111,6 +115,8 @@ impl DueRange {
             }
             DueUntil::Before(date) => (DueSort::start_of_status(self.status), DueSort::start_of(self.status, date)),
             DueUntil::Date(date) => (DueSort::start_of(self.status, date), DueSort::end_of(self.status, date)),
+            DueUntil::LaterOf(date, at) => (DueSort::end_at(self.status, date, at), DueSort::end_of(self.status, date)),
+            DueUntil::Ids(date, at, digits) => DueSort::bounds_of_ids(self.status, date, at, digits),
         };
         (self.after.map_or(from, |after| after.just_after()), to)
     }

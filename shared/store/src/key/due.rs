@@ -56,6 +56,14 @@ impl DueSort {
         format!("{status}#{date}#{at}~")
     }
 
+    /// The bounds of the keys of `status` on `date` that are due at `at`, of payments whose ids begin with these eight digits.
+    pub fn bounds_of_ids(status: Status, date: BusinessDate, at: UtcSecond, digits: u32) -> (String, String) {
+        let start = format!("{status}#{date}#{at}#{digits:08x}");
+        // "~" sorts after "-", which follows the digits.
+        let end = format!("{start}~");
+        (start, end)
+    }
+
     /// A text that sorts after this key and before every later one.
     pub fn just_after(&self) -> String {
         format!("{self}#")

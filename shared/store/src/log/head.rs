@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta};
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ struct HeadItem {
     missed_until: Option<String>,
 }
 
-fn day_of(at: UtcSecond) -> i64 {
+pub(super) fn day_of(at: UtcSecond) -> i64 {
     at.as_chrono().timestamp().div_euclid(SECONDS_OF_A_DAY)
 }
 
@@ -113,6 +113,12 @@ impl LogHead {
         LogPosition { epoch, number, offset: 0 }
     }
 
+    /// The first place of the days after that of an instant, or the log's end.
+    pub(super) fn day_after(&self, at: UtcSecond) -> LogPosition {
+        let (epoch, number) = self.first_since(day_of(at) + 1).unwrap_or((self.epoch, self.next));
+        LogPosition { epoch, number, offset: 0 }
+    }
+
     /// The first place of a day and all later ones. Clocks differ, so a later day may have begun before an earlier one.
     fn first_since(&self, day: i64) -> Option<(Epoch, u64)> {
         self.days.range(day..).map(|(_, first)| *first).min()
@@ -147,6 +153,17 @@ impl LogHead {
     #[must_use]
     pub fn epoch_after(&self, epoch: Epoch) -> Epoch {
         self.ended.keys().copied().find(|ended| *ended > epoch).unwrap_or(self.epoch)
+    }
+
+    /// The day of the segment after a place, by its first instant, and the instant from which that segment is no longer kept. `None`
+    /// if the log keeps no such day.
+    #[must_use]
+    pub fn kept_at(&self, place: LogPosition) -> Option<(UtcSecond, UtcSecond)> {
+        let begun = self.days.iter().filter(|(_, first)| **first <= (place.epoch, place.number)).map(|(day, _)| *day);
+        // A place before all days has the first day after it.
+        let day = begun.max().or_else(|| self.days.keys().next().copied())?;
+        let began = DateTime::from_timestamp(day * SECONDS_OF_A_DAY, 0).and_then(|at| UtcSecond::new(at).ok())?;
+        Some((began, began.saturating_add(LOG_KEPT_FOR)))
     }
 
     /// The number of segments after a place. Without the place in the log, its segments are not
@@ -198,7 +215,7 @@ impl LogHead {
 }
 
 /// Whether the segments of a day are kept at `now`: those of its first second, at least.
-fn is_kept(day: i64, now: UtcSecond) -> bool {
+pub(super) fn is_kept(day: i64, now: UtcSecond) -> bool {
     day * SECONDS_OF_A_DAY + LOG_KEPT_FOR.num_seconds() > now.as_chrono().timestamp()
 }
 

@@ -55,6 +55,8 @@ struct HeadItem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dispatch_attempt: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    sent_again_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     transaction_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failure_code: Option<String>,
@@ -127,6 +129,7 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
             })
             .collect(),
         dispatch_attempt: head.dispatch_attempt,
+        sent_again_at: head.sent_again_at.map(|at| at.to_string()),
         transaction_id: head.transaction_id().map(ToString::to_string),
         failure_code: head.failure().map(|failure| failure.code().to_string()),
         failure_reason: head.failure().map(|failure| failure.reason().to_owned()),
@@ -169,6 +172,7 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
         created: (created.at, created.by.clone()),
         moved: moved.to_vec(),
         dispatch_attempt: item.dispatch_attempt,
+        sent_again_at: item.sent_again_at.map(|at| at.parse()).transpose()?,
         unreported: item.unreported.is_some(),
     };
     // Every rule that the encoding keeps is checked.

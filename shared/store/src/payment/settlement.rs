@@ -32,9 +32,9 @@ const DECIDED: [&str; 9] = [
     "failureReason",
 ];
 
-/// The attribute that a settlement removes from a head. A head has at most 1 KB, and the settlement's
+/// The attributes that a settlement removes from a head. A head has at most 1 KB, and the settlement's
 /// own attributes need the room.
-const LAST_AMENDMENT: &str = "amended";
+const REMOVED: [&str; 2] = ["amended", "sentAgainAt"];
 
 /// The head that history has after [`Store::decide_settlement`].
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +113,7 @@ pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item,
         State::Scheduled => return Err("no transition leads to SCHEDULED".into()),
     };
     if status.is_settled() {
-        item.remove(LAST_AMENDMENT);
+        REMOVED.iter().for_each(|name| drop(item.remove(*name)));
     }
     let all =
         [("status", text(status.as_str())), ("version", number(step.version() + 1)), ("due", text(&due.to_string()))];
@@ -144,5 +144,5 @@ fn following(settled: &StoredHead) -> Option<(String, HashMap<String, AttributeV
             values.insert(format!(":{name}"), value.clone());
         }
     }
-    Some((format!("SET {} REMOVE {LAST_AMENDMENT}", sets.join(", ")), values))
+    Some((format!("SET {} REMOVE {}", sets.join(", "), REMOVED.join(", ")), values))
 }

@@ -1,10 +1,10 @@
-//! Claims, cancels and redrives: one conditional write each.
+//! Claims and cancels: one conditional write each.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
-use payments_model::{Head, HeadKey, State, Status, Transition};
+use payments_model::{Head, HeadKey, State, Transition};
 
 use crate::conditional::conditional;
 use crate::error::StoreError;
@@ -71,26 +71,6 @@ impl Store {
             Ok(done) => decode(done.attributes.unwrap_or_default()).map(Moved::Done),
             Err(found) => found.map(decode).transpose().map(Moved::Elsewhere),
         }
-    }
-
-    /// Raises the dispatch attempt of a payment that is pending at `attempt` to `next`: 1 write unit, and no
-    /// transition. The new attempt makes `dispatch` send the request again. Returns whether the payment
-    /// was pending at `attempt`.
-    pub async fn redrive(&self, key: &HeadKey, attempt: u32, next: u32) -> Result<bool, StoreError> {
-        let update = self
-            .client
-            .update_item()
-            .table_name(&self.tables.payments)
-            .set_key(Some(head_key(key)))
-            .condition_expression("#status = :pending AND dispatchAttempt = :attempt")
-            .update_expression("SET dispatchAttempt = :next")
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_values(":pending", AttributeValue::S(Status::Pending.to_string()))
-            .expression_attribute_values(":attempt", AttributeValue::N(attempt.to_string()))
-            .expression_attribute_values(":next", AttributeValue::N(next.to_string()))
-            .send()
-            .await;
-        Ok(conditional("UpdateItem", update)?.is_ok())
     }
 }
 

@@ -158,6 +158,9 @@ impl EndpointChoice {
 const SET_CHOICE: &str =
     "SET #url = :url, description = :description, #types = :types, accounts = :accounts, updatedAt = :now";
 
+/// The update of a consumer that is switched on, so that the next run tries it at once.
+pub(super) const FORGIVEN: &str = "REMOVE disabledAt, disabledBy, failures, failingSince, nextTryAt ";
+
 impl Store {
     /// Returns all endpoints by their ids, strongly consistent: 1 read unit for each 4 KB. An
     /// unreadable endpoint is an error in its place, and does not hide the others.
@@ -248,7 +251,7 @@ impl Store {
             .set_expression_attribute_names(Some(names_of_choice()))
             .set_expression_attribute_values(Some(chosen.values(now)))
             .build();
-        let forgiven = if disabled { "" } else { "REMOVE disabledAt, disabledBy, failures, failingSince, nextTryAt " };
+        let forgiven = if disabled { "" } else { FORGIVEN };
         let consumer = Update::builder()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
@@ -305,12 +308,14 @@ fn names_of_choice() -> HashMap<String, String> {
     [("#url", "url"), ("#types", "types")].map(|(name, attribute)| (name.to_owned(), attribute.to_owned())).into()
 }
 
-fn actions<const N: usize>(updates: [Result<Update, BuildError>; N]) -> Result<Vec<TransactWriteItem>, BuildError> {
+pub(super) fn actions<const N: usize>(
+    updates: [Result<Update, BuildError>; N],
+) -> Result<Vec<TransactWriteItem>, BuildError> {
     let action = |update| TransactWriteItem::builder().update(update).build();
     updates.into_iter().map(|update| update.map(action)).collect()
 }
 
-fn endpoint_key(id: &EndpointId) -> Item {
+pub(super) fn endpoint_key(id: &EndpointId) -> Item {
     item_key(webhook_partition(ENDPOINTS), id.to_string())
 }
 

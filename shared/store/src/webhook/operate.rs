@@ -1,6 +1,6 @@
 //! Actions of operators on the deliveries of a webhook endpoint, and the start of its consumer after a loss of the log.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure, Update};
 use payments_model::UtcSecond;
 use payments_model::webhook::EndpointId;
 
@@ -11,7 +11,19 @@ use crate::log::consumer::{first_lease, webhook_key};
 use crate::log::head::LogHead;
 use crate::log::position::LogPosition;
 use crate::store::Store;
+use crate::webhook::endpoint::{FORGIVEN, actions, endpoint_key};
 use crate::webhook::state::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState};
+
+/// The result of enabling an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnableWebhook {
+    /// The endpoint is enabled.
+    Done,
+    /// The endpoint does not exist.
+    Missing,
+    /// The endpoint has another place, or none. Nothing was written.
+    Elsewhere,
+}
 
 impl WebhookState {
     /// The state of an endpoint whose consumer a restore of the log lost: it begins where the log's readers continue.
@@ -49,6 +61,37 @@ impl Store {
             Err(existing) => existing,
         };
         self.parse_webhook_state(state.unwrap_or_default())
+    }
+
+    /// Enables an endpoint that is at a place: at least 4 write units. It is tried at once, and continues from there. Attributes
+    /// that this version does not know stay.
+    pub async fn enable_webhook(
+        &self,
+        id: &EndpointId,
+        place: LogPosition,
+        now: UtcSecond,
+    ) -> Result<EnableWebhook, StoreError> {
+        let endpoint = Update::builder()
+            .table_name(&self.tables.history)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression("SET updatedAt = :now REMOVE disabledAt")
+            .expression_attribute_values(":now", text(now))
+            .build();
+        let consumer = Update::builder()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("#position = :place")
+            .update_expression(format!("{FORGIVEN}ADD lease :one"))
+            .expression_attribute_names("#position", "position")
+            .expression_attribute_values(":place", AttributeValue::S(place.to_string()))
+            .expression_attribute_values(":one", number(1))
+            .build();
+        Ok(match self.transact(actions([endpoint, consumer])).await? {
+            Ok(()) => EnableWebhook::Done,
+            Err(0) => EnableWebhook::Missing,
+            Err(_) => EnableWebhook::Elsewhere,
+        })
     }
 
     /// Moves an endpoint to a place, back or ahead: 1 write unit for each KB. Returns whether the

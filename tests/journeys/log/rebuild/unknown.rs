@@ -95,7 +95,7 @@ impl Marked {
             let is_there = match ItemKind::from_key(pk, sk) {
                 Some(ItemKind::Head) => !sk.ends_with(head),
                 // A restore deletes the findings and checkpoints of a stream and of counters that no longer exist.
-                Some(ItemKind::Checkpoint | ItemKind::Finding) => false,
+                Some(ItemKind::Checkpoint | ItemKind::Drift) => false,
                 _ => has((pk, sk)),
             };
             *table == bank.environment.tables.payments && !is_there

@@ -27,7 +27,7 @@ async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_ca
     log.publish().await?;
     let last = log.messages().pop().context("no test")?;
     assert_eq!(types(&last.events), ["webhook.test"]);
-    assert_eq!(last.events[0]["v"], 1);
+    assert_eq!((&last.events[0]["epoch"], &last.events[0]["v"]), (&json!(3_622_140), &json!(1)));
     let seen = log.seen().await?;
     assert_eq!(seen["deliveries"][0]["outcome"], "accepted", "{seen}");
     assert_has(&seen, &json!({ "testAskedAt": null, "segmentsBehind": 1 }));

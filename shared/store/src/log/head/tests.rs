@@ -62,6 +62,18 @@ fn the_oldest_segment_is_the_first_of_a_day_that_is_kept() {
 }
 
 #[test]
+fn the_segment_after_a_place_has_its_day_and_is_kept_for_36_days() {
+    let head = begun().after_append(day(0)).after_append(day(0)).after_append(day(2));
+    let kept = |number| head.kept_at(LogPosition::start_of(EPOCH, number)).unwrap();
+    let [first, third] = ["2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"].map(at);
+    assert_eq!(kept(1), (first, at("2026-02-06T00:00:00Z")));
+    assert_eq!(kept(2).0, first);
+    assert_eq!((kept(3).0, kept(4).0), (third, third));
+    assert_eq!(head.kept_at(LogPosition::BEGINNING).unwrap().0, first, "before all segments");
+    assert_eq!(begun().kept_at(LogPosition::BEGINNING), None);
+}
+
+#[test]
 fn a_clock_that_is_behind_hides_nothing() {
     let late = begun().after_append(at("2026-01-02T00:00:01Z"));
     let head = late.after_append(at("2026-01-01T23:59:59Z"));

@@ -84,8 +84,15 @@ fn lives(scheduled: &Head) -> Vec<Head> {
     let moved = vec![entry(Status::Cancelled)];
     let cancelled = Head { state: State::Cancelled, moved, version: version + 1, ..scheduled.clone() };
     let moved = vec![entry(Status::Pending)];
-    let pending =
-        Head { state: State::Pending, moved, version: version + 1, dispatch_attempt: Some(1), ..scheduled.clone() };
+    let (dispatch_attempt, sent_again_at) = (Some(u32::MAX), Some(UtcSecond::MAX));
+    let pending = Head {
+        state: State::Pending,
+        moved,
+        version: version + 1,
+        dispatch_attempt,
+        sent_again_at,
+        ..scheduled.clone()
+    };
     let without = Head { reference: None, ..settled(reason_of(&failed, &Head { reference: None, ..pending.clone() })) };
     let reason = reason_of(&failed, &pending);
     vec![scheduled.clone(), pending, settled(transaction_id), settled(reason), without, cancelled]

@@ -1,0 +1,149 @@
+//! Closing a finding: a result that contradicts its payment, once an operator knows which is right.
+
+use std::str::FromStr;
+
+use maud::{Markup, html};
+use payments_http::{Form, Problem, ProblemKind};
+use payments_model::{Actor, Finding, FindingClosed, PaymentId, ResultHash, State, UtcSecond};
+use payments_store::ClosedFinding;
+
+use crate::actions::preview::{Buttons, Preview};
+use crate::function::Console;
+use crate::guides::CONFLICTING_RESULTS;
+use crate::html::{account_link, amount, fact, payment_link};
+
+/// The name of the action.
+pub(super) const NAME: &str = "close-finding";
+
+/// The longest id of a payment and the longest hash, in bytes.
+const MAX_ID_BYTES: usize = 36;
+
+/// The longest reason, in characters, and in bytes of UTF-8.
+const MAX_REASON: usize = 200;
+const MAX_REASON_BYTES: usize = 4 * MAX_REASON;
+
+/// A finding to close.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CloseFinding {
+    payment: PaymentId,
+    hash: ResultHash,
+    /// The operator's reason, which the confirmation has.
+    reason: Option<Reason>,
+}
+
+/// A reason: 1 to 200 characters without control characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Reason(String);
+
+impl FromStr for Reason {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let fits = (1..=MAX_REASON).contains(&text.chars().count());
+        if fits && !text.chars().any(char::is_control) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!("a reason has 1 to {MAX_REASON} characters, on one line"))
+    }
+}
+
+impl CloseFinding {
+    /// Reads the fields. A preview has no reason.
+    pub(super) fn read(form: &mut Form) -> Result<Self, Problem> {
+        let (payment, hash) = (form.get("payment", MAX_ID_BYTES)?, form.get("hash", MAX_ID_BYTES)?);
+        let reason = form.take("reason", MAX_REASON_BYTES)?;
+        let parsed = (!reason.is_empty()).then(|| reason.parse()).transpose();
+        let reason = parsed.map_err(|error: String| payments_http::invalid_field("reason", &error))?;
+        Ok(Self { payment, hash, reason })
+    }
+
+    pub(super) fn title(&self) -> String {
+        format!("Close the finding of payment {}", self.payment)
+    }
+
+    pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
+        let reason = self.reason.as_ref().map(|Reason(reason)| ("reason", reason.clone()));
+        let named = [("payment", self.payment.to_string()), ("hash", self.hash.to_string())];
+        named.into_iter().chain(reason).collect()
+    }
+
+    /// Whether it can be confirmed.
+    pub(super) fn has_reason(&self) -> bool {
+        self.reason.is_some()
+    }
+
+    /// The same without the reason, for which the preview asks.
+    pub(super) fn without_reason(&self) -> Self {
+        Self { reason: None, ..self.clone() }
+    }
+}
+
+impl Console {
+    /// Shows the payment and the result, and asks for a reason: one read.
+    pub(super) async fn preview_close_finding(&self, close: &CloseFinding) -> Result<Preview, Problem> {
+        let finding = self.store.finding(close.payment, &close.hash).await?.ok_or_else(no_such_finding)?;
+        let times = self.times();
+        if let Some(closed) = &finding.closed {
+            let shown = html! {
+                (told(&finding))
+                p { "It was closed " (times.aged(closed.at)) " by " (closed.by.name()) ": " (closed.reason) }
+            };
+            return Ok(Preview { shown, buttons: None });
+        }
+        let shown = html! {
+            (told(&finding))
+            p { "Found " (times.aged(finding.found_at)) ". Ask the transaction service which is right: see " (CONFLICTING_RESULTS) ". The payment does not change. The same result does not open the finding again; another result is another finding." }
+            label { "Reason, kept in the audit" input type="text" name="reason" maxlength=(MAX_REASON) required; }
+        };
+        let act = "Close 1 finding".to_owned();
+        Ok(Preview { shown, buttons: Some(Buttons { act, keep: "Keep it open", is_final: true }) })
+    }
+
+    /// Closes the finding, unless it is closed.
+    pub(super) async fn close_finding(
+        &self,
+        close: &CloseFinding,
+        by: &Actor,
+        since: UtcSecond,
+    ) -> Result<String, Problem> {
+        let CloseFinding { payment, hash, reason } = close;
+        let reason = reason.as_ref().map(|Reason(reason)| reason.clone()).unwrap_or_default();
+        let closed = FindingClosed { at: self.clock.now(), by: by.clone(), reason };
+        let done = || Ok(format!("{payment}: the finding {hash} is closed"));
+        match self.store.close_finding(*payment, hash, &closed).await? {
+            ClosedFinding::Done => done(),
+            // The same confirmation came again, or at the same time.
+            ClosedFinding::Before(known) if known.at >= since && (&known.by, &known.reason) == (by, &closed.reason) => {
+                done()
+            }
+            ClosedFinding::Before(known) => {
+                Ok(format!("{payment}: the finding {hash} was closed before, at {} by {}", known.at, known.by.name()))
+            }
+            ClosedFinding::Missing => Err(no_such_finding()),
+        }
+    }
+}
+
+fn no_such_finding() -> Problem {
+    Problem::new(ProblemKind::NoSuchPayment, "The payment has no such finding; look at the payment again.")
+}
+
+/// The payment, and the result that contradicts it.
+fn told(finding: &Finding) -> Markup {
+    html! { dl {
+        (fact("Payment", &html! { (payment_link(finding.key.slot.payment_id)) " from " (account_link(&finding.key.account)) }))
+        (fact("Stands", &html! { (amount(finding.money)) " to " (account_link(&finding.payee)) ": " (words(&finding.stands)) }))
+        (fact("The result says", &html! { (amount(finding.told.money)) " to " (account_link(&finding.told.payee)) ": " (words(&finding.told.settlement.clone().into())) }))
+    } }
+}
+
+/// An end in words, with its transaction id or its reason.
+fn words(state: &State) -> String {
+    let status = state.status();
+    match state {
+        State::Processed(id) => format!("{status}, transaction {id}"),
+        State::Failed(failure) => format!("{status}, {} {}", failure.code(), failure.reason()),
+        State::Scheduled | State::Pending | State::Cancelled => status.to_string(),
+    }
+}

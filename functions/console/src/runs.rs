@@ -1,0 +1,214 @@
+//! The last runs of the scheduled functions, and their outcomes in words.
+
+use maud::{Markup, html};
+use payments_store::{Job, LastRun, StoreError};
+use serde_json::Value;
+
+use crate::function::Console;
+use crate::html::grouped;
+use crate::times::{Times, span};
+
+/// The last run of each job, as far as it can be read.
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    known: Vec<LastRun>,
+    unreadable: usize,
+}
+
+impl Console {
+    /// Reads the last run of each job: one query.
+    pub(crate) async fn last_runs(&self) -> Result<Runs, StoreError> {
+        let mut runs = Runs::default();
+        for run in self.store.last_runs().await? {
+            match run {
+                Ok(run) => runs.known.push(run),
+                Err(error) => {
+                    tracing::error!(%error, "the last run of a job cannot be read");
+                    runs.unreadable += 1;
+                }
+            }
+        }
+        Ok(runs)
+    }
+}
+
+impl Runs {
+    /// The last run of a job, if one ever ended.
+    pub(crate) fn of(&self, job: Job) -> Option<&LastRun> {
+        self.known.iter().find(|run| run.job == job)
+    }
+
+    /// Whether a job's last run is missing because it cannot be read.
+    pub(crate) fn may_be_unreadable(&self, job: Job) -> bool {
+        self.unreadable > 0 && self.of(job).is_none()
+    }
+}
+
+/// A job, in a word.
+pub(crate) fn name(job: Job) -> &'static str {
+    match job {
+        Job::Sweep => "Sweep",
+        Job::Redrive => "Redrive",
+        Job::Report => "Report",
+        Job::Archive => "Archive",
+        Job::Recount => "Recount",
+        Job::Look => "Count for a redate",
+        Job::Move => "Redate",
+        Job::Publish => "Delivery of events",
+    }
+}
+
+/// The purpose of a job.
+pub(crate) fn purpose(job: Job) -> &'static str {
+    match job {
+        Job::Sweep => "claims what is due",
+        Job::Redrive => "sends requests again",
+        Job::Report => "writes the billing file",
+        Job::Archive => "archives finished payments",
+        Job::Recount => "compares counters with payments",
+        Job::Look => "counts payments on closed dates",
+        Job::Move => "moves payments of closed dates",
+        Job::Publish => "writes the journal, delivers events",
+    }
+}
+
+/// The number in a field of an outcome; 0 if it has none.
+pub(crate) fn number(outcome: &Value, field: &str) -> u64 {
+    outcome[field].as_u64().unwrap_or(0)
+}
+
+/// The end of a run in words: its result, or why it failed.
+pub(crate) fn end(run: &LastRun) -> Markup {
+    let lasted = (run.ended_at.as_chrono() - run.began_at.as_chrono()).num_seconds();
+    html! {
+        @match &run.failed {
+            Some(why) => { span class="pill stop" { "Failed" } " " span class="any" { (why) } },
+            None => (run.outcome.as_ref().map_or_else(String::new, |outcome| in_words(run.job, outcome))),
+        }
+        " " span class="quiet n" { "in " (span(lasted)) }
+    }
+}
+
+/// The last run of a job, for a sentence: `Last sweep 03:05: claimed 0 in 2 s.`
+pub(crate) fn last(runs: &Runs, job: Job, times: Times) -> Markup {
+    let word = name(job).to_lowercase();
+    html! {
+        @match runs.of(job) {
+            Some(run) => { "Last " (word) " " (times.brief(run.ended_at)) ": " (end(run)) "." },
+            None if runs.may_be_unreadable(job) => { "The last " (word) " cannot be read; the function’s log says why." },
+            None => { "No " (word) " has ended yet." },
+        }
+    }
+}
+
+/// An outcome in words: the number that matters, and then those that should be zero.
+pub(crate) fn in_words(job: Job, outcome: &Value) -> String {
+    let always = |(field, words): (&str, &str)| words.replace('#', &grouped(number(outcome, field).into()));
+    let parts: (&[(&str, &str)], &[(&str, &str)]) = match job {
+        Job::Sweep => (
+            &[("claimed", "claimed #")],
+            &[
+                ("remaining", "# left for the next"),
+                ("failed", "# could not be read or claimed"),
+                ("shardsGivenUp", "# shards given up"),
+            ],
+        ),
+        Job::Redrive => (
+            &[("redriven", "sent # again")],
+            &[
+                ("waiting", "# wait for a result"),
+                ("stuck", "# stuck"),
+                ("failed", "# could not be read"),
+                ("shardsUnfinished", "# shards not finished"),
+            ],
+        ),
+        Job::Report => (
+            &[("reported", "reported # settlements")],
+            &[("runsCommitted", "in # files"), ("failed", "# could not be read")],
+        ),
+        Job::Archive => (
+            &[("archived", "archived #")],
+            &[
+                ("waitingForReport", "# wait for a report"),
+                ("failed", "# could not be archived"),
+                ("remaining", "# left for the next"),
+                ("shardsGivenUp", "# shards given up"),
+            ],
+        ),
+        Job::Recount => (
+            &[("exact", "# dates are exact")],
+            &[("drifted", "# miscounted"), ("repaired", "# repaired"), ("datesLeft", "# left for the next")],
+        ),
+        Job::Look => (
+            &[("waiting", "# would move")],
+            &[("changedMeanwhile", "# changed meanwhile"), ("unreadable", "# could not be read")],
+        ),
+        Job::Move => (
+            &[("moved", "moved #")],
+            &[
+                ("waiting", "# still wait"),
+                ("changedMeanwhile", "# changed meanwhile"),
+                ("unreadable", "# could not be read"),
+            ],
+        ),
+        Job::Publish => (
+            &[("journaledEvents", "# events to the journal")],
+            &[
+                ("deliveredEvents", "# delivered to endpoints"),
+                ("busEvents", "# to the bus"),
+                ("failedDeliveries", "# deliveries failed"),
+            ],
+        ),
+    };
+    let (first, others) = parts;
+    let mut words: Vec<String> = first.iter().copied().map(always).collect();
+    words.extend(others.iter().copied().filter(|(field, _)| number(outcome, field) > 0).map(always));
+    let left = &outcome["left"];
+    let stay = number(left, "none") + number(left, "refuse") + number(left, "uncovered");
+    if stay > 0 {
+        words.push(format!("{} would not, by their rule or their calendar", grouped(stay.into())));
+    }
+    if outcome["isComplete"] == Value::Bool(false) {
+        words.push("not complete: start it again".to_owned());
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_outcome_says_what_matters_and_what_should_not_be() {
+        for (job, outcome, want) in [
+            (Job::Sweep, json!({"claimed": 0, "remaining": 0}), "claimed 0"),
+            (
+                Job::Sweep,
+                json!({"claimed": 1_234, "remaining": 5, "failed": 1}),
+                "claimed 1,234, 5 left for the next, 1 could not be read or claimed",
+            ),
+            (
+                Job::Redrive,
+                json!({"redriven": 2, "waiting": 7, "stuck": 1}),
+                "sent 2 again, 7 wait for a result, 1 stuck",
+            ),
+            (
+                Job::Look,
+                json!({"waiting": 1_204, "left": {"none": 6, "refuse": 1, "uncovered": 0}, "isComplete": true}),
+                "1,204 would move, 7 would not, by their rule or their calendar",
+            ),
+            (Job::Move, json!({"moved": 3, "isComplete": false}), "moved 3, not complete: start it again"),
+            (
+                Job::Publish,
+                json!({"journaledEvents": 4, "deliveredEvents": 3}),
+                "4 events to the journal, 3 delivered to endpoints",
+            ),
+            // An outcome of another version, or a damaged one.
+            (Job::Report, json!({"reported": "<b>"}), "reported 0 settlements"),
+        ] {
+            assert_eq!(in_words(job, &outcome), want);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Actions of the audit trail and their outcomes, in words and with links.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use payments_model::{BusinessDate, PaymentId};
+use payments_store::{AuditIntent, AuditOutcome};
+
+use crate::html::{link, payment_link};
+use crate::operations::BankQueue;
+use crate::views::queues::title as queue_title;
+
+/// The most payments of an action that a row names.
+const NAMED: usize = 4;
+
+/// The outcome shown for an intent without one.
+pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
+
+/// The beginning of the outcome of an action that was refused.
+pub(crate) const REFUSED: &str = "refused: ";
+
+/// Every action: its name, the name of its kind, and what an operator did.
+pub(crate) const ACTIONS: [(&str, &str, &str); 19] = [
+    ("cancel", "Cancel", "Cancelled"),
+    ("send-again", "Send again", "Sent again"),
+    ("close-finding", "Close a finding", "Closed a finding of"),
+    ("move-dead-letters", "Move back", "Moved back"),
+    ("redate", "Redate", "Started a redate"),
+    ("look-for-redates", "Count for a redate", "Started a count for a redate"),
+    ("start-sweep", "Sweep", "Started a sweep"),
+    ("start-redrive", "Redrive", "Started a redrive"),
+    ("start-report", "Report", "Started a report"),
+    ("start-archive", "Archive", "Started the archive"),
+    ("start-recount", "Recount", "Started a recount"),
+    ("enable-endpoint", "Enable an endpoint", "Enabled"),
+    ("test-endpoint", "Test an endpoint", "Tested"),
+    ("replay-endpoint", "Replay", "Replayed to"),
+    ("skip-event", "Skip an event", "Skipped an event of"),
+    ("put-endpoint", "Write an endpoint", "Wrote"),
+    ("delete-endpoint", "Delete an endpoint", "Deleted"),
+    ("rotate-secret", "Rotate a secret", "Rotated the secret of"),
+    ("read-secret", "Read a secret", "Read the secret of"),
+];
+
+/// The arguments that a row shows as links.
+const LINKED: [&str; 4] = ["payments", "payment", "endpoint", "queue"];
+
+/// What an operator wanted, with links to the things.
+pub(crate) fn action(intent: &AuditIntent) -> Markup {
+    let known = ACTIONS.iter().find(|(name, ..)| *name == intent.action);
+    let arguments = arguments(intent);
+    let of = |name| arguments.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let rest: Vec<String> = arguments.iter().filter(|(name, _)| !LINKED.contains(name)).map(said).collect();
+    let payments = payments(&intent.arguments);
+    html! {
+        b { (known.map_or(intent.action.as_str(), |(.., did)| did)) } " "
+        @match payments.len() { 0 => {}, 1 => "1 payment ", several => { (several) " payments " } }
+        @for id in payments.iter().take(NAMED) { (payment_link(*id)) " " }
+        @if payments.len() > NAMED { "and " (payments.len() - NAMED) " more" }
+        @if let Some(endpoint) = of("endpoint") { "endpoint " a href=(link("endpoints", &[("id", endpoint)])) { (endpoint) } }
+        @if let Some(queue) = of("queue") { a href=(link("queues", &[])) { (queue_named(queue)) } }
+        @if !rest.is_empty() { small { (rest.join(", ")) } }
+    }
+}
+
+/// The arguments, each with its name.
+fn arguments(intent: &AuditIntent) -> Vec<(&str, &str)> {
+    intent.arguments.lines().filter_map(|line| line.split_once(": ")).collect()
+}
+
+fn said((name, value): &(&str, &str)) -> String {
+    match *name {
+        "reason" => format!("“{value}”"),
+        name => match value.parse::<BusinessDate>() {
+            Ok(date) => format!("{name} {}", date.as_chrono().format("%a %-d %b")),
+            Err(_) => format!("{name} {value}"),
+        },
+    }
+}
+
+fn queue_named(queue: &str) -> String {
+    queue.parse::<BankQueue>().map_or_else(|_| queue.to_owned(), |queue| queue_title(queue).to_ascii_lowercase())
+}
+
+/// The payments that a text names, each once.
+fn payments(text: &str) -> Vec<PaymentId> {
+    let words = text.split(|c: char| !(c.is_ascii_hexdigit() || c == '-'));
+    let mut found = Vec::new();
+    for id in words.filter_map(|word| word.parse().ok()) {
+        if !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    found
+}
+
+/// An outcome in words: the class and the word of its pill, and one sentence.
+pub(crate) struct Told {
+    pub(crate) class: &'static str,
+    pub(crate) word: &'static str,
+    pub(crate) more: String,
+}
+
+/// The outcome of an action; without one, it may have happened.
+pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
+    let Some(outcome) = outcome else {
+        return Told { class: "warn", word: "Outcome unknown", more: "it may have happened".to_owned() };
+    };
+    let result = outcome.result.as_str();
+    if let Some(why) = result.strip_prefix(REFUSED) {
+        return Told { class: "stop", word: "Refused", more: why.to_owned() };
+    }
+    let more = if action == "cancel" { cancelled(&parts(result)) } else { without_names(result) };
+    // The trail does not know how a run ended.
+    let is_start = action.starts_with("start-") || action.contains("redate");
+    Told { class: "ok", word: if is_start { "Accepted" } else { "Done" }, more }
+}
+
+/// The lines of an outcome without the names before them.
+fn without_names(result: &str) -> String {
+    let lines = result.lines().map(|line| line.split_once(": ").map_or(line, |(_, rest)| rest));
+    lines.collect::<Vec<_>>().join(", ")
+}
+
+/// The lines of an outcome, each with its payment.
+pub(crate) fn parts(result: &str) -> Vec<(PaymentId, &str)> {
+    let lines = result.lines().filter_map(|line| line.split_once(": "));
+    lines.filter_map(|(id, rest)| Some((id.parse().ok()?, rest))).collect()
+}
+
+/// The number of payments that were cancelled, and what happened to the others.
+pub(crate) fn cancelled(parts: &[(PaymentId, &str)]) -> String {
+    let done = parts.iter().filter(|(_, rest)| is_cancelled(rest)).count();
+    let mut others: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, rest) in parts.iter().filter(|(_, rest)| !is_cancelled(rest)) {
+        *others.entry(in_words(rest)).or_default() += 1;
+    }
+    let of = if done == parts.len() { String::new() } else { format!(" of {}", parts.len()) };
+    let mut text = format!("{done}{of} cancelled");
+    for (what, number) in others {
+        text.push_str(&format!(", {number} {what}"));
+    }
+    text
+}
+
+pub(crate) fn is_cancelled(rest: &str) -> bool {
+    rest.starts_with("CANCELLED")
+}
+
+/// What happened to a payment that was not cancelled.
+pub(crate) fn in_words(rest: &str) -> String {
+    match rest {
+        "not cancelled, it is PENDING" => "claimed meanwhile".to_owned(),
+        "not cancelled, it is PROCESSED" => "processed meanwhile".to_owned(),
+        "not cancelled, it is FAILED" => "failed meanwhile".to_owned(),
+        "CANCELLED" => "cancelled".to_owned(),
+        "CANCELLED already" => "cancelled already".to_owned(),
+        other => other.strip_prefix("not cancelled, ").unwrap_or(other).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDS: [&str; 3] = [
+        "00000000-0000-5000-8000-000000000001",
+        "00000000-0000-5000-8000-000000000002",
+        "00000000-0000-5000-8000-000000000003",
+    ];
+
+    fn ended(action: &str, result: &str) -> (&'static str, String) {
+        let known = AuditOutcome { at: "2026-11-20T09:00:00Z".parse().unwrap(), result: result.to_owned() };
+        let told = outcome(action, Some(&known));
+        (told.word, told.more)
+    }
+
+    #[test]
+    fn a_cancel_says_how_many_and_what_became_of_the_others() {
+        let [a, b, c] = IDS;
+        for (result, want) in [
+            (format!("{a}: CANCELLED\n{b}: CANCELLED"), "2 cancelled"),
+            (format!("{a}: CANCELLED\n{b}: CANCELLED already"), "2 cancelled"),
+            (
+                format!("{a}: CANCELLED\n{b}: not cancelled, it is PENDING\n{c}: not cancelled, it is PENDING"),
+                "1 of 3 cancelled, 2 claimed meanwhile",
+            ),
+            (format!("{a}: there is no such payment"), "0 of 1 cancelled, 1 there is no such payment"),
+        ] {
+            assert_eq!(ended("cancel", &result), ("Done", want.to_owned()));
+        }
+    }
+
+    #[test]
+    fn other_outcomes_say_what_happened() {
+        assert_eq!(ended("test-endpoint", "shop: a test is sent"), ("Done", "a test is sent".to_owned()));
+        assert_eq!(ended("start-sweep", "refused: paused"), ("Refused", "paused".to_owned()));
+        assert_eq!(outcome("cancel", None).word, "Outcome unknown");
+    }
+
+    #[test]
+    fn payments_are_found_in_any_arguments() {
+        let [a, b, _] = IDS;
+        let found = payments(&format!("payments: {a}@3 {b} {a}\nnote: 00000000"));
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [a, b]);
+    }
+}

@@ -1,0 +1,186 @@
+//! The redrive schedule: when a pending payment's request is sent again, by the redrive or by an operator.
+
+use chrono::TimeDelta;
+
+use crate::calendar::instant::UtcSecond;
+use crate::payment::forms::Head;
+use crate::payment::transition::State;
+
+/// The wait before the first redrive. The wait doubles with each redrive.
+const FIRST_REDRIVE: TimeDelta = TimeDelta::hours(1);
+
+/// The shortest time between two requests of one payment.
+pub const SENT_AGAIN_AFTER: TimeDelta = TimeDelta::hours(1);
+
+/// The next step for a pending payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextStep {
+    /// Wait for a result of the last dispatch attempt.
+    Wait,
+    /// Redrive the payment, with this number of the dispatch attempt.
+    Redrive(u32),
+    /// Leave the payment to an operator: no dispatch attempts are left, and the wait after the last attempt is over.
+    Stuck,
+}
+
+/// The next request of a pending payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextRequest {
+    /// The first redrive from this time on sends it.
+    Redrive(UtcSecond),
+    /// No redrive sends it, because no dispatch attempts are left. From this time on, an operator can.
+    Operator(UtcSecond),
+}
+
+/// The requests of a pending payment so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Requests {
+    /// The time of the payment's claim.
+    pub since: UtcSecond,
+    /// The number of the last dispatch attempt.
+    pub attempt: u32,
+    /// The time of the last request after the first.
+    pub sent_again_at: Option<UtcSecond>,
+}
+
+impl Requests {
+    /// The requests of a payment. `None` if the payment is not pending.
+    #[must_use]
+    pub fn from_head(head: &Head) -> Option<Self> {
+        let attempt = head.dispatch_attempt.filter(|_| head.state == State::Pending)?;
+        Some(Self { since: head.updated_at(), attempt, sent_again_at: head.sent_again_at })
+    }
+
+    /// The end of the wait after the last dispatch attempt: attempt n + 1 is due (2^n - 1) hours after the claim, so after 1, 3, 7, 15
+    /// hours, and never less than an hour after the last request.
+    fn due_again_at(self) -> UtcSecond {
+        let doubled = 2_i32.saturating_pow(self.attempt.min(16)) - 1;
+        self.since.saturating_add(FIRST_REDRIVE * doubled).max(self.operable_at())
+    }
+
+    /// The time from which an operator can send the request again.
+    fn operable_at(self) -> UtcSecond {
+        self.sent_again_at.unwrap_or(self.since).saturating_add(SENT_AGAIN_AFTER)
+    }
+
+    /// The next step at `now`.
+    ///
+    /// Attempts whose time has passed, or comes within an hour, are skipped. Otherwise, after a pause of the redrives, a payment
+    /// would be sent again in each run, while other payments wait for their first redrive.
+    #[must_use]
+    pub fn next_step(self, now: UtcSecond, max_attempts: u32) -> NextStep {
+        let Self { since, attempt, .. } = self;
+        // After an operator's request, which is beyond the last redrive, an hour passes and not the wait of its number.
+        let waits_until = if attempt > max_attempts { self.operable_at() } else { self.due_again_at() };
+        if now < waits_until {
+            NextStep::Wait
+        } else if attempt < max_attempts {
+            let hours = (now.as_chrono() - since.as_chrono() + FIRST_REDRIVE).num_hours();
+            let by_then = u64::try_from(hours).map_or(1, |hours| (hours + 1).ilog2() + 1);
+            NextStep::Redrive(by_then.clamp(attempt + 1, max_attempts))
+        } else {
+            NextStep::Stuck
+        }
+    }
+
+    /// The next request.
+    #[must_use]
+    pub fn next_request(self, max_attempts: u32) -> NextRequest {
+        if self.attempt < max_attempts {
+            NextRequest::Redrive(self.due_again_at())
+        } else {
+            NextRequest::Operator(self.operable_at())
+        }
+    }
+}
+
+/// Returns the latest due time of payments that can be redriven now: a payment is pending only after it is due.
+#[must_use]
+pub fn redrivable_until(now: UtcSecond) -> UtcSecond {
+    now.saturating_add(-FIRST_REDRIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next_step(since: UtcSecond, attempt: u32, now: UtcSecond, max_attempts: u32) -> NextStep {
+        Requests { since, attempt, sent_again_at: None }.next_step(now, max_attempts)
+    }
+
+    #[test]
+    fn redrives_come_after_one_three_and_seven_hours() {
+        use NextStep::{Redrive, Stuck, Wait};
+        let since: UtcSecond = "2026-11-20T09:00:00Z".parse().unwrap();
+        for (now, attempt, want) in [
+            ("2026-11-20T09:59:59Z", 1, Wait),
+            ("2026-11-20T10:00:00Z", 1, Redrive(2)),
+            ("2026-11-20T11:59:59Z", 2, Wait),
+            ("2026-11-20T12:00:00Z", 2, Redrive(3)),
+            ("2026-11-20T15:59:59Z", 3, Wait),
+            ("2026-11-20T16:00:00Z", 3, Stuck),
+            ("2090-01-01T00:00:00Z", u32::MAX, Stuck),
+        ] {
+            assert_eq!(next_step(since, attempt, now.parse().unwrap(), 3), want, "{now} after {attempt}");
+        }
+    }
+
+    #[test]
+    fn missed_attempts_are_skipped_and_two_are_an_hour_apart() {
+        let since: UtcSecond = "2026-11-20T09:00:00Z".parse().unwrap();
+        // The attempt of 15 hours, until the next one of 31 hours is less than an hour away.
+        for (minutes, attempt, want) in [
+            (24 * 60, 1, 5),
+            (24 * 60, 4, 5),
+            (30 * 60 - 1, 1, 5),
+            (30 * 60, 1, 6),
+            (119, 1, 2),
+            (120, 1, 3),
+            (999 * 60, 1, 8),
+        ] {
+            let now = since.saturating_add(TimeDelta::minutes(minutes));
+            assert_eq!(next_step(since, attempt, now, 8), NextStep::Redrive(want), "{minutes} minutes after {attempt}");
+        }
+        for minutes in 60..255 * 60 {
+            let at = |minutes| since.saturating_add(TimeDelta::minutes(minutes));
+            if let NextStep::Redrive(next) = next_step(since, 1, at(minutes), 8) {
+                let later = next_step(since, next, at(minutes + 59), 8);
+                assert!(!matches!(later, NextStep::Redrive(_)), "{later:?} an hour after {minutes} minutes");
+            }
+        }
+    }
+
+    #[test]
+    fn an_operator_sends_once_no_redrive_will_and_at_most_hourly() {
+        let at =
+            |hours: i64| "2026-11-20T09:00:00Z".parse::<UtcSecond>().unwrap().saturating_add(TimeDelta::hours(hours));
+        let requests =
+            |attempt, sent_again: Option<i64>| Requests { since: at(0), attempt, sent_again_at: sent_again.map(at) };
+        for (attempt, sent_again, max, want) in [
+            (1, None, 3, NextRequest::Redrive(at(1))),
+            (2, Some(1), 3, NextRequest::Redrive(at(3))),
+            // A redrive that came late, after a pause.
+            (2, Some(3), 3, NextRequest::Redrive(at(4))),
+            (3, Some(3), 3, NextRequest::Operator(at(4))),
+            (1, None, 1, NextRequest::Operator(at(1))),
+            // An operator sent it, and the maximum was raised since.
+            (4, Some(30), 3, NextRequest::Operator(at(31))),
+            (4, Some(30), 5, NextRequest::Redrive(at(31))),
+            (4, Some(3), 5, NextRequest::Redrive(at(15))),
+        ] {
+            assert_eq!(requests(attempt, sent_again).next_request(max), want, "{attempt} {sent_again:?} {max}");
+        }
+        // The last attempt's wait is long; after an operator's request, the payment is stuck again an hour later.
+        for (attempt, sent_again, hours, want) in [
+            (3, Some(3), 6, NextStep::Wait),
+            (3, Some(3), 7, NextStep::Stuck),
+            (4, Some(5), 5, NextStep::Wait),
+            (4, Some(5), 6, NextStep::Stuck),
+            (9, Some(300), 301, NextStep::Stuck),
+        ] {
+            assert_eq!(requests(attempt, sent_again).next_step(at(hours), 3), want, "{attempt} at {hours}");
+        }
+        assert_eq!(requests(4, Some(30)).next_step(at(30), 5), NextStep::Wait);
+        assert_eq!(requests(4, Some(30)).next_step(at(31), 5), NextStep::Redrive(5));
+    }
+}
