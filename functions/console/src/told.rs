@@ -186,6 +186,15 @@ pub(crate) fn answer(end: &DeliveryEnd) -> String {
     }
 }
 
+/// A number of milliseconds in the unit that fits: `31 ms`, `4.1 s`.
+pub(crate) fn took(ms: u64) -> String {
+    match ms {
+        ..1_000 => format!("{ms} ms"),
+        1_000..10_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{} s", ms / 1_000),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,6 +250,13 @@ mod tests {
             ("<b>", None, "<b>"),
         ] {
             assert_eq!(answer(&DeliveryEnd { kind: kind.to_owned(), status }), want);
+        }
+    }
+
+    #[test]
+    fn a_duration_has_one_unit() {
+        for (ms, want) in [(0, "0 ms"), (999, "999 ms"), (4_199, "4.1 s"), (10_900, "10 s")] {
+            assert_eq!(took(ms), want);
         }
     }
 }

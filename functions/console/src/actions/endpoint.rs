@@ -18,7 +18,7 @@ use crate::actions::preview::{Buttons, Preview};
 use crate::function::Console;
 use crate::guides::WEBHOOKS_MISSED;
 use crate::html::{fact, grouped};
-use crate::told::answer;
+use crate::told::{answer, took};
 use crate::views::endpoints::standing;
 
 /// The longest id of an endpoint or event, or cursor, in bytes. Ids of payments' events have 60.
@@ -212,7 +212,7 @@ impl Console {
                 (fact("Endpoint", &html! { (id) " " (standing(&found.endpoint, &found.state)) }))
                 (fact("URL", &html! { span class="any" { (url) } }))
                 @if let Some(last) = found.state.progress.deliveries.first() {
-                    (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) }))
+                    (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) " in " (took(last.took_ms)) }))
                 }
                 (fact("Has got", &html! { "the events up to " span class="id" { (found.state.position) } }))
             } }

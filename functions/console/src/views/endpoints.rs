@@ -14,7 +14,7 @@ use crate::html::{fact, grouped, heading, link, live_top, top};
 use crate::panel::{ACTIONS, cards, empty, opens, panel};
 use crate::runs::Runs;
 use crate::times::{Times, span};
-use crate::told::answer;
+use crate::told::{answer, took};
 
 /// The endpoints and their states, by id, as far as each can be read.
 type Endpoints =
@@ -226,7 +226,7 @@ impl Shown {
             } }
             td class="all" data-l="Last delivery" { span {
                 @match last {
-                    Some(last) => { (times.brief(last.at)) " " span class="quiet" { (answer(&last.outcome)) } },
+                    Some(last) => { (times.brief(last.at)) " " span class="quiet" { (answer(&last.outcome)) " in " (took(last.took_ms)) } },
                     None => { span class="quiet" { "Nothing was sent yet." } },
                 }
             } }
@@ -312,11 +312,12 @@ fn deliveries(deliveries: &[Delivery], is_open: bool, times: Times) -> Markup {
     if deliveries.is_empty() {
         return html! { p class="empty quiet" { b { "Nothing was sent yet." } } };
     }
-    let columns = [("At", ""), ("Answer", ""), ("Sent", "num")];
+    let columns = [("At", ""), ("Took", "num"), ("Answer", ""), ("Sent", "num")];
     let rows = html! { @for delivery in deliveries { tr {
         td { (times.at(delivery.at)) }
-        td class="end" { (answer(&delivery.outcome)) }
-        td class="num all" data-l="Sent" { span { (sent(delivery.events)) } }
+        td class="num end" { (took(delivery.took_ms)) }
+        td { (answer(&delivery.outcome)) }
+        td class="num end" { (sent(delivery.events)) }
     } } };
     html! { details class="fold" open[is_open] { summary { "Last deliveries" } (cards("Last deliveries", &columns, &rows)) } }
 }
