@@ -132,8 +132,9 @@ impl Console {
     /// The endpoints with the events around their places: two queries, the log's head, and a segment for each place. An endpoint
     /// that cannot be read is left out.
     pub(super) async fn seen_by_endpoints(&self) -> Result<Vec<Seen>, StoreError> {
-        let (read, log) = tokio::join!(self.endpoints_and_states(), self.store.log_head());
-        let (endpoints, mut states) = read?;
+        let (endpoints, states, log) =
+            tokio::join!(self.store.webhook_endpoints(), self.store.webhook_states(), self.store.log_head());
+        let (endpoints, mut states) = (endpoints?, states?);
         let Some(log) = log?.filter(|_| !endpoints.is_empty()) else { return Ok(Vec::new()) };
         let readable: Vec<_> = endpoints
             .into_iter()
