@@ -53,7 +53,7 @@ const CANCEL: Chain =
 
 /// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
 /// one, and then one for the data of some of its payments.
-const CHAINS: [Chain; 14] = [
+const CHAINS: [Chain; 16] = [
     CREATE,
     AMEND,
     CANCEL,
@@ -89,14 +89,30 @@ const CHAINS: [Chain; 14] = [
     Chain {
         package: "console",
         path: "functions/console/src/actions/cancel.rs",
-        calls: 4,
+        calls: 6,
         longest: 4,
         has_budget: true,
+    },
+    // The details, the head and the write, between the calls of the audit trail.
+    Chain {
+        package: "console",
+        path: "functions/console/src/actions/send_again.rs",
+        calls: 3,
+        longest: 3,
+        has_budget: false,
+    },
+    // The write, and a look after a failed condition.
+    Chain {
+        package: "console",
+        path: "functions/console/src/actions/finding.rs",
+        calls: 2,
+        longest: 2,
+        has_budget: false,
     },
     Chain {
         package: "console",
         path: "functions/console/src/actions/endpoint.rs",
-        calls: 8,
+        calls: 10,
         longest: 5,
         has_budget: false,
     },

@@ -258,28 +258,7 @@ impl Console {
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
         let id = ActionId::derive(request.gateway_id(), at, &what);
-        Ok(html! {
-            form data-action=(action.name()) {
-                (title(&if preview.buttons.is_some() { format!("{}?", action.title()) } else { asked.title() }))
-                div class="body" {
-                    @if preview.buttons.is_none() { p { b { "There is nothing to do." } } }
-                    (preview.shown)
-                    @for (name, value) in action.fields() { input type="hidden" name=(name) value=(value); }
-                    input type="hidden" name="at" value=(at);
-                    input type="hidden" name="id" value=(id);
-                    input type="hidden" name="step" value="do";
-                }
-                div class="foot" {
-                    @match preview.buttons {
-                        Some(buttons) => {
-                            button type="button" data-close { (buttons.keep) }
-                            button class=(if buttons.is_final { "fill" } else { "primary" }) { (buttons.act) }
-                        }
-                        None => (CLOSE),
-                    }
-                }
-            }
-        })
+        Ok(preview::dialog(preview, asked, &action, ActionName { previewed_at: at, id }))
     }
 
     /// Performs a confirmed action, unless it has been performed.

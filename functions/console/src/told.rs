@@ -42,8 +42,8 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 19] = [
     ("read-secret", "Read a secret", "Read the secret of"),
 ];
 
-/// The arguments that a row shows as links.
-const LINKED: [&str; 4] = ["payments", "payment", "endpoint", "queue"];
+/// The arguments that a row shows as links, or not at all.
+const LINKED: [&str; 5] = ["payments", "payment", "endpoint", "queue", "hash"];
 
 /// What an operator wanted, with links to the things.
 pub(crate) fn action(intent: &AuditIntent) -> Markup {
@@ -111,6 +111,9 @@ pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
         return Told { class: "stop", word: "Refused", more: why.to_owned() };
     }
     let more = if action == "cancel" { cancelled(&parts(result)) } else { without_names(result) };
+    if more.starts_with("not ") {
+        return Told { class: "warn", word: "Not done", more };
+    }
     // The trail does not know how a run ended.
     let is_start = action.starts_with("start-") || action.contains("redate");
     Told { class: "ok", word: if is_start { "Accepted" } else { "Done" }, more }

@@ -4,12 +4,15 @@
 #[path = "../../../bank/src/operations.rs"]
 pub mod operations;
 
+#[path = "views/lists.rs"]
+mod lists;
+#[path = "views/reports.rs"]
+mod reports;
+
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use console::{Config, Console};
-use object_store::ObjectStoreExt as _;
-use object_store::path::Path;
 use operations::OneMachine;
 use payments_http::ProblemKind;
 use payments_http::routes::CONSOLE_ROUTES;
@@ -18,20 +21,22 @@ use payments_machine::event::{DEVELOPMENT_CLIENT, all_scopes, jwt};
 use payments_machine::given::Given;
 use payments_machine::layers::client_over;
 use payments_machine::{Environment, Recorder};
-use payments_model::{ScheduledFor, Settlement};
+use payments_model::Settlement;
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 22] = [
+const VIEWS: [&str; 24] = [
     "day",
     "ahead",
     "waiting",
     "endpoints",
+    "endpoints?id=shop",
     "queues",
     "sample?queue=dispatch-failures",
     "reports",
     "report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-000042",
     "bank",
+    "run?job=sweep&since=2026-11-20T08:00:00Z",
     "audit",
     "list?date=2026-12-01&status=SCHEDULED",
     "find?text=nothing",
@@ -190,6 +195,9 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         ("ahead", "Query", LANES),
         // And the last runs.
         ("waiting", "Query", 2 * SHARDS + 1),
+        ("run?job=sweep&since=2026-11-20T08:00:00Z", "Query", 1),
+        ("audit", "Query", 1),
+        ("audit?person=duty&action=cancel&thing=0b5e7a2c", "Query", 1),
         ("list?date=2026-12-24&status=SCHEDULED", "Query", SHARDS),
         ("list?date=2026-12-24&status=SCHEDULED&reference=rent", "Query", SHARDS),
         // Both tables.
@@ -229,6 +237,30 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         operations.sort_unstable();
         assert_eq!(operations, [vec!["GetItem"], vec!["Query"; queries]].concat(), "{wanted}");
     }
+    // The head of the log; and the last runs, the endpoints and their places, or the findings of the recount.
+    for (wanted, gets, queries) in [("endpoints", 1, 3), ("endpoints?id=shop", 1, 3), ("bank", 2, 2)] {
+        drop(alone.recorder.take_operations());
+        alone.page(wanted).await?;
+        let mut operations = alone.recorder.take_operations();
+        operations.sort_unstable();
+        assert_eq!(operations, [vec!["GetItem"; gets], vec!["Query"; queries]].concat(), "{wanted}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_reads_its_own_items_the_endpoints_and_their_places() -> Result<()> {
+    let alone = Alone::start().await?;
+    let id = alone.given.scheduled("rent-1", "2026-12-01").await?.payment_id;
+    // The first details, the head, the findings, the endpoints and their states.
+    let own = ["GetItem", "GetItem", "Query", "Query", "Query"];
+    for (wanted, before) in
+        [(format!("payment?id={id}"), &[][..]), (format!("find?text={id}"), &["GetItem", "Query", "Query"][..])]
+    {
+        drop(alone.recorder.take_operations());
+        alone.page(&wanted).await?;
+        assert_eq!(alone.recorder.take_operations(), [before, &own[..]].concat(), "{wanted}");
+    }
     Ok(())
 }
 
@@ -238,7 +270,7 @@ async fn a_transaction_that_looks_like_a_payment_is_found() -> Result<()> {
     let transaction = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
     let processed = Settlement::Processed(transaction.parse()?);
     let id = alone.given.settled_as("rent-1", processed, |_| {}).await?.payment_id;
-    assert!(alone.page(&format!("find?text={transaction}")).await?.contains(&format!("Payment {id}")));
+    assert!(alone.page(&format!("find?text={transaction}")).await?.contains(&format!("data-copy=\"{id}\"")));
     Ok(())
 }
 
@@ -274,126 +306,5 @@ async fn a_closed_date_has_the_name_of_its_holiday() -> Result<()> {
     // A date that no calendar covers is not shown as open.
     let after = alone.page("day?date=2098-12-31").await?;
     assert!(after.contains("unknown: the calendar ends"), "{after}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()> {
-    let alone = Alone::start().await?;
-    let mut created = Vec::new();
-    for n in 0..230 {
-        let account = format!("payer-{}", n % 7).parse()?;
-        let key = format!("key-{n}");
-        let at = format!("2026-12-01T12:00:{:02}Z", n % 60);
-        let at = ScheduledFor::Instant(at.parse()?);
-        let created_now = alone.given.scheduled_as(&key, "2026-12-01", |instruction| {
-            (instruction.account, instruction.scheduled_for) = (account, at);
-        });
-        created.push(created_now.await?.payment_id.to_string());
-    }
-    let links = alone.pages("list?date=2026-12-01&status=SCHEDULED").await?.concat();
-    let ids = links.iter().filter_map(|link| link.strip_prefix("payment?id=")?.split('&').next());
-    let mut shown: Vec<_> = ids.map(str::to_owned).collect();
-    assert_eq!(shown.len(), 230);
-    let times = |id: &String| {
-        let place = created.iter().position(|known| known == id).unwrap_or(usize::MAX);
-        (place % 60, id.clone())
-    };
-    assert!(shown.is_sorted_by_key(times), "{shown:?}");
-    created.sort_unstable();
-    shown.sort_unstable();
-    assert_eq!(shown, created);
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_last_date_leads_no_further() -> Result<()> {
-    let alone = Alone::start().await?;
-    for (wanted, has, lacks) in [
-        ("day?date=2099-12-31", "#day?date=2099-12-30", "Day after"),
-        ("day?date=2000-01-01", "#day?date=2000-01-02", "Day before"),
-        ("ahead?from=2099-12-15", "#ahead?from=2099-11-14", "Later"),
-        ("ahead?from=2000-01-01", "#ahead?from=2000-02-01", "Earlier"),
-    ] {
-        let page = alone.page(wanted).await?;
-        assert!(page.contains(has) && !page.contains(lacks), "{wanted}: {page}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_filter_looks_at_a_bounded_number_of_payments_and_goes_on() -> Result<()> {
-    let alone = Alone::start().await?;
-    for n in 0..120 {
-        let reference = if n % 40 == 7 { "Rent 2026" } else { "other" };
-        let payee = if n % 2 == 0 { "city-water" } else { "landlord" }.parse()?;
-        let key = format!("key-{n}");
-        let created = alone.given.scheduled_as(&key, "2026-12-01", |instruction| {
-            (instruction.payee, instruction.reference) = (payee, reference.parse().ok());
-        });
-        created.await?;
-    }
-    const LIST: &str = "list?date=2026-12-01&status=SCHEDULED";
-    for (filter, matching) in [
-        ("&reference=rent", 3),
-        ("&reference=RENT&payee=lord", 3),
-        ("&reference=rent&payee=water", 0),
-        ("&account=nobody", 0),
-        ("&amount=5.00", 120),
-        ("&amount=5.01", 0),
-        ("&code=AM04", 0),
-        ("", 120),
-    ] {
-        let pages = alone.pages(&format!("{LIST}{filter}")).await?;
-        let rows = pages.iter().flatten().filter(|link| link.starts_with("payment?id=")).count();
-        assert_eq!(rows, matching, "{filter}");
-        assert_eq!(pages.len(), matching.div_ceil(50).max(1), "{filter}");
-    }
-    let filtered = alone.page(&format!("{LIST}&reference=rent")).await?;
-    assert!(
-        filtered.contains("3 of the 120 payments that were looked at here match. These are the last"),
-        "{filtered}"
-    );
-    let nothing = alone.page(&format!("{LIST}&reference=no")).await?;
-    assert!(nothing.contains("Nothing matches.") && nothing.contains("Clear filters"), "{nothing}");
-    for wrong in ["&amount=x", "&code=am04", &format!("&account={}", "a".repeat(49)), "&account=a&account=b"] {
-        assert_eq!(alone.view(&format!("{LIST}{wrong}")).await?.status, 400, "{wrong}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn reports_are_listed_a_day_at_a_time_each_once() -> Result<()> {
-    let alone = Alone::start().await?;
-    let put = async |path: String| alone.given.stack.reports.put(&Path::from(path), "content".into()).await.map(drop);
-    let mut names = Vec::new();
-    for run in 1..=230 {
-        let day = 18 + run / 100;
-        let minute = run % 100 / 2;
-        let second = run % 2 * 30;
-        let name = format!("2026-11-{day}T08{minute:02}{second:02}Z--2026-11-{day}T095959Z-run-{run:06}");
-        put(format!("reports/{name}.csv.gz")).await?;
-        put(format!("reports/{name}.summary.json")).await?;
-        names.push(name);
-    }
-    for other in
-        ["reports/note.txt", "reports/2026-11-20T0-run-1.csv.gz", "attempts/run-1/report.csv.gz", "journal/1/1"]
-    {
-        put(other.to_owned()).await?;
-    }
-    let pages = alone.pages("reports?from=2026-11-18").await?;
-    let links = pages.iter().flatten();
-    let shown: Vec<_> = links.filter_map(|link| link.strip_prefix("report?name=").map(str::to_owned)).collect();
-    assert_eq!((shown, pages.len()), (names, 3));
-    for (wanted, status) in [
-        ("reports?from=yesterday", 400),
-        ("reports?cursor=../journal", 400),
-        ("report", 400),
-        ("report?name=..%2Fjournal%2F1%2F1", 400),
-        ("report?name=note.txt", 400),
-        ("report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-999999", 404),
-    ] {
-        assert_eq!(alone.view(wanted).await?.status, status, "{wanted}");
-    }
     Ok(())
 }

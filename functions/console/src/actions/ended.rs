@@ -49,7 +49,7 @@ fn done(action: &Action, since: UtcSecond, outcome: &AuditOutcome, told: &Told) 
     match action {
         Action::Cancel(_) => cancels(&parts(&outcome.result)),
         _ => html! {
-            p { span class={ "pill " (told.class) } { (told.word) } " " (told.more) }
+            p { span class={ "pill " (told.class) } { (told.word) } " " (told.more) @for (id, _) in parts(&outcome.result) { " " (payment_link(id)) } }
             @if let Action::Start(run) = action { (follow(run.job().as_str(), since)) }
         },
     }

@@ -26,7 +26,8 @@ const JOBS: [(Job, Option<(&str, &str)>); 8] = [
     (Job::Redrive, Some(("start-redrive", "Redrive…"))),
     (Job::Report, Some(("start-report", "Report…"))),
     (Job::Archive, Some(("start-archive", "Archive…"))),
-    (Job::Recount, Some(("start-recount", "Recount…"))),
+    // Its form is below: it has dates.
+    (Job::Recount, None),
     (Job::Look, Some(("look-for-redates", "Count…"))),
     (Job::Move, None),
     (Job::Publish, None),
@@ -92,7 +93,7 @@ impl Console {
         };
         let form = |action: &str, says: &str, class: &str, fields: &Markup| {
             html! {
-                form class="pad" data-action=(action) {
+                form data-action=(action) class="pad" {
                     div class="fields" { (fields) div class="row all" { button class=[(!class.is_empty()).then_some(class)] { (says) } } }
                     (hidden("step", "preview"))
                 }
@@ -108,9 +109,9 @@ impl Console {
                     @if calendars.is_empty() { (empty(&html! { "No calendar is in use, so no date is closed." })) }
                     @else { (form("redate", "Redate…", "danger", &select)) }
                 }))
-                (panel(&html! { "Recount other dates" }, &html! { "Without dates, those of each night" }, &form("start-recount", "Recount…", "", &dates(false))))
+                (panel(&html! { "Recount" }, &html! { "Without dates, those of each night" }, &form("start-recount", "Recount…", "", &dates(false))))
                 (panel(&html! { "Cancel payments by id" }, &html! { "Up to 100" }, &html! {
-                    form class="pad" data-action="cancel" {
+                    form data-action="cancel" class="pad" {
                         label { "Ids, one a line" textarea name="payments" rows="4" maxlength="8000" required {} }
                         (hidden("step", "preview"))
                         div class="row" { button class="danger" { "Cancel payments…" } }
@@ -151,8 +152,7 @@ fn last_runs(runs: &Runs, times: Times) -> Markup {
             }
         } }
     };
-    let rows =
-        html! { @for (job, start) in JOBS { @if start.is_some() || runs.of(job).is_some() { (row(job, start)) } } };
+    let rows = html! { @for (job, start) in JOBS { @if start.is_some() || job == Job::Recount || runs.of(job).is_some() { (row(job, start)) } } };
     panel(
         &html! { "Last runs" },
         &html! { "One beside a scheduled run doubles its pace" },
