@@ -186,10 +186,10 @@ async fn a_second_run_writes_nothing() -> Result<()> {
     world.forget();
     assert_eq!(world.archive().await?, ArchiveOutcome { waiting_for_report: 1, ..archived(0) });
     assert_eq!(world.take_write_units(), Units::new());
-    // Three statuses of ten shards, and the heads of the remaining payment.
+    // Three statuses of ten shards, the heads of the remaining payment, and the outcome of the run.
     let mut operations = world.recorder.take_operations();
     operations.sort();
-    assert_eq!(operations, [vec!["BatchGetItem"], vec!["Query"; 30]].concat());
+    assert_eq!(operations, [vec!["BatchGetItem"], vec!["Query"; 30], vec!["UpdateItem"]].concat());
     assert_eq!(world.items().await?, before);
     Ok(())
 }

@@ -198,3 +198,128 @@ async fn a_run_costs_one_unit_and_a_sweep_also_a_sample() -> Result<()> {
     }
     Ok(())
 }
+
+/// The failures of three payments: two codes, of two due dates.
+#[tokio::test]
+async fn a_report_that_is_finished_twice_adds_its_failures_once() -> Result<()> {
+    for (fate, stops_at) in [
+        (Fate::Pass, "nothing"),
+        // The run ends before the figures, after the first date's, after both, and before it is marked as finished.
+        (Fate::LoseRequest, r#""S":"2026-11-20""#),
+        (Fate::LoseReply, r#""S":"2026-11-20""#),
+        (Fate::LoseRequest, r#""S":"2026-11-21""#),
+        (Fate::LoseReply, r#""S":"2026-11-21""#),
+        (Fate::LoseRequest, "finished = :true"),
+        (Fate::LoseReply, "finished = :true"),
+    ] {
+        let world = World::open().await?;
+        for (date, codes) in [(TODAY, &["AM04", "NONE"][..]), ("2026-11-21", &["AC01"])] {
+            world.set_clock(&format!("{date}T09:00:00Z"))?;
+            let mut results = Vec::new();
+            for code in codes {
+                let id = world.create("tenant", code, &order(date)).await?;
+                results.push(failed(&id, &order(date), code, "no"));
+            }
+            world.sweep().await?;
+            world.settle(&results).await?;
+        }
+        let is_there = move |call: &Call| call.operation == "UpdateItem" && call.input().to_string().contains(stops_at);
+        let functions = world.functions_meeting(fate, is_there).await?;
+        let input = || json!({ "action": "report" });
+        let first = functions.scheduled("report", input(), context(NO_DEADLINE)).await;
+        for _ in 0..2 {
+            world.run("report", input()).await?;
+        }
+        let store = world.store().await;
+        let figures =
+            async |date: &str| Ok::<_, anyhow::Error>(store.figures(date.parse()?).await?.unwrap_or_default());
+        let (one, other) = (figures(TODAY).await?.failures, figures("2026-11-21").await?.failures);
+        let named = format!("{fate:?} at {stops_at}: {first:?}");
+        assert_eq!(one, [("AM04".to_owned(), 1), ("NARR".to_owned(), 1)].into(), "{named}");
+        assert_eq!(other, [("AC01".to_owned(), 1)].into(), "{named}");
+        assert!(store.last_report_run().await?.is_some_and(|run| run.finished && run.number == 1), "{named}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn damaged_figures_do_not_stop_the_report() -> Result<()> {
+    let world = World::open().await?;
+    let id = world.create("tenant", "a", &order(TODAY)).await?;
+    world.sweep().await?;
+    world.settle(&[failed(&id, &order(TODAY), "AM04", "no")]).await?;
+    let history = world.environment.tables.history.clone();
+    let figures = payments_tests::tables::key("RUNS#FIGURES", TODAY);
+    world.set(&history, &figures, "failures", Some(text("damaged"))).await?;
+    assert_eq!(world.run("report", json!({ "action": "report" })).await?["moreWaits"], false);
+    assert!(world.store().await.last_report_run().await?.is_some_and(|run| run.finished));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_redrive_tells_pending_payments_by_their_last_request_and_names_stuck_ones() -> Result<()> {
+    let world = World::open().await?;
+    world.set_clock("2026-11-20T09:00:00Z")?;
+    let id = world.create("tenant", "a", &order(TODAY)).await?;
+    world.sweep().await?;
+    let store = world.store().await;
+    for (now, pending) in [
+        ("2026-11-20T09:59:00Z", json!([{ "attempt": 1, "payments": 1, "oldest": "2026-11-20T09:00:00Z" }])),
+        ("2026-11-20T10:00:00Z", json!([{ "attempt": 2, "payments": 1, "oldest": "2026-11-20T09:00:00Z" }])),
+        ("2026-11-20T11:00:00Z", json!([{ "attempt": 2, "payments": 1, "oldest": "2026-11-20T09:00:00Z" }])),
+        ("2026-11-27T09:00:00Z", json!([{ "attempt": 8, "payments": 1, "oldest": "2026-11-20T09:00:00Z" }])),
+        ("2026-12-02T09:00:00Z", json!([{ "attempt": 8, "payments": 1, "oldest": "2026-11-20T09:00:00Z" }])),
+    ] {
+        world.set_clock(now)?;
+        world.run("daily-due-sweeper", json!({ "action": "redrive" })).await?;
+        let outcome = last(&store, Job::Redrive).await?.outcome.context("no outcome")?;
+        assert_eq!(outcome["requests"], pending, "{now}");
+        let is_stuck = now > "2026-12";
+        let named = json!([{
+            "pendingSince": "2026-11-20T09:00:00Z", "paymentId": id, "accountId": "tenant",
+            "amountMinor": order(TODAY)["amountMinor"], "currency": order(TODAY)["currency"], "dueDate": TODAY,
+        }]);
+        let want = if is_stuck { named } else { json!([]) };
+        assert_eq!((&outcome["stuck"], &outcome["stuckPayments"]), (&json!(u64::from(is_stuck)), &want), "{now}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sweep_tells_for_how_long_the_payments_left_could_have_been_claimed() -> Result<()> {
+    let world = World::open().await?;
+    world.set_clock("2026-11-20T09:00:00Z")?;
+    world.create("tenant", "a", &order(TODAY)).await?;
+    world.set_clock("2026-11-20T09:20:00Z")?;
+    let claims = |call: &Call| call.operation == "UpdateItem" && !call.input().to_string().contains("RUNS#");
+    let throttled = world.functions_meeting(Fate::Refuse(400, "ThrottlingException"), claims).await?;
+    let input = json!({ "action": "sweep" });
+    let sweep = throttled.scheduled("daily-due-sweeper", input, context(NO_DEADLINE)).await;
+    sweep.map_err(anyhow::Error::msg)?;
+    let outcome = last(&world.store().await, Job::Sweep).await?.outcome.context("no outcome")?;
+    assert_eq!((&outcome["remaining"], &outcome["claimed"]), (&json!(1), &json!(0)), "{outcome}");
+    let left = outcome["oldestLeftSeconds"].as_u64().context("no time")?;
+    assert!((1_200..1_300).contains(&left), "{outcome}");
+    world.sweep().await?;
+    let outcome = last(&world.store().await, Job::Sweep).await?.outcome.context("no outcome")?;
+    assert_eq!(outcome["oldestLeftSeconds"], Value::Null, "{outcome}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_look_tells_what_waits_by_date_and_calendar() -> Result<()> {
+    let world = World::open().await?;
+    for (number, rule) in ["following", "preceding", "none"].into_iter().enumerate() {
+        let order = order_with(redate::HOLIDAY, json!({ "dateRule": rule }));
+        world.create("tenant", &number.to_string(), &order).await?;
+    }
+    let bank = redate::bank(&world, &world.recorder, redate::england).await?;
+    redate::run(&bank, "look").await?;
+    let outcome = last(&world.store().await, Job::Look).await?.outcome.context("no outcome")?;
+    let waiting = json!([{ "date": redate::HOLIDAY, "calendar": "GB", "count": 2 }]);
+    assert_eq!((&outcome["waiting"], &outcome["waitingDates"]), (&json!(2), &waiting));
+    redate::run(&bank, "move").await?;
+    let outcome = last(&world.store().await, Job::Move).await?.outcome.context("no outcome")?;
+    assert_eq!((&outcome["moved"], &outcome["waitingDates"]), (&json!(2), &json!([])));
+    Ok(())
+}

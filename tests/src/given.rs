@@ -188,7 +188,7 @@ async fn failing_endpoint(world: &World) -> Result<()> {
         last_error: Some(DeliveryError { at: now, outcome: outcome.clone() }),
         ..Progress::default()
     };
-    progress.remember(Delivery { at: now, message_id, events: 1, bodies: 1, outcome });
+    progress.remember(Delivery { at: now, message_id, events: 1, bodies: 1, took_ms: 250, outcome });
     let commit = WebhookCommit { to: start, progress: &progress, lease_until: None, disabled: None };
     ensure!(store.commit_webhook(&id, &taken, &commit).await?.is_some(), "it is ours");
     Ok(())

@@ -27,6 +27,8 @@ struct Redrivable {
     /// The number of the payment's last dispatch attempt.
     attempt: u32,
     next: u32,
+    /// The time since which the payment has been pending.
+    since: UtcSecond,
 }
 
 /// The redrive of one shard.
@@ -92,13 +94,19 @@ impl Sweeper {
         let requests = Requests::from_head(head)?;
         let attempt = requests.attempt;
         match requests.next_step(now, self.config.max_attempts) {
-            NextStep::Wait => outcome.waiting += 1,
+            NextStep::Wait => {
+                outcome.waiting += 1;
+                outcome.count_pending(attempt, 1, &head.updated_at().to_string());
+            }
             NextStep::Stuck => {
                 let (payment_id, due_date) = (head.payment_id, head.due_date);
                 tracing::error!(%payment_id, %due_date, attempt, "a payment is still pending after its last request");
-                outcome.stuck += 1;
+                outcome.count_stuck(head);
+                outcome.count_pending(attempt, 1, &head.updated_at().to_string());
             }
-            NextStep::Redrive(next) => return Some(Redrivable { key: head.key(), attempt, next }),
+            NextStep::Redrive(next) => {
+                return Some(Redrivable { key: head.key(), attempt, next, since: head.updated_at() });
+            }
         }
         None
     }
@@ -179,6 +187,9 @@ impl ShardRedrive<'_> {
                 Ok(was_pending) => {
                     done += 1;
                     self.outcome.redriven += u64::from(was_pending);
+                    if was_pending {
+                        self.outcome.count_pending(payment.next, 1, &payment.since.to_string());
+                    }
                 }
                 Err(error) => {
                     self.in_hand.push_back(payment);

@@ -13,6 +13,7 @@ impl ShardSweep<'_> {
             tracing::warn!(shard = self.range.shard.get(), causes = ?causes(&error), "payments left cannot be read");
             None
         });
+        self.outcome.oldest_left_seconds = oldest.filter(|seconds| *seconds > 0);
         self.outcome.count_overdue(oldest);
     }
 

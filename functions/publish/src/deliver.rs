@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
 use payments_boot::{Clock, Deadline};
 use payments_model::EVENT_FORM;
@@ -160,13 +160,15 @@ impl Run<'_> {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let first = bodies.first().map(|body| body.message.to_string()).unwrap_or_default();
         let (sent, events) = (count(bodies.len()), count(round.events()));
+        let began = self.clock.instant();
         let answers = self.send(endpoint, bodies).await;
-        let now = self.clock.now();
+        let (now, took_ms) = (self.clock.now(), self.millis_since(began));
         let delivery = |message_id: String, end: &DeliveryEnd| Delivery {
             at: now,
             message_id,
             events,
             bodies: sent,
+            took_ms,
             outcome: end.clone(),
         };
         let Some((message, end, asked)) = answers.failure else {
@@ -262,13 +264,19 @@ impl Run<'_> {
         let json = serde_json::json!({ "events": [event] });
         let message = message_id(&endpoint.id, &[id]);
         let message_id = message.to_string();
+        let began = self.clock.instant();
         let answers = self.send(endpoint, vec![Body { message, json: json.to_string().into() }]).await;
         let accepted = DeliveryEnd { kind: "accepted".to_owned(), status: None };
         let outcome = answers.failure.map_or(accepted, |(_, end, _)| end);
-        state.progress.remember(Delivery { at: self.clock.now(), message_id, events: 0, bodies: 1, outcome });
+        let (at, took_ms) = (self.clock.now(), self.millis_since(began));
+        state.progress.remember(Delivery { at, message_id, events: 0, bodies: 1, took_ms, outcome });
         self.store.finish_webhook_test(&endpoint.id, &state, &state.progress).await?;
         state.test_at = None;
         Ok(state)
+    }
+
+    fn millis_since(&self, began: DateTime<Utc>) -> u64 {
+        u64::try_from((self.clock.instant() - began).num_milliseconds()).unwrap_or(0)
     }
 
     /// Ends the lease, and changes nothing else.

@@ -130,8 +130,12 @@ impl Publish {
         let now = self.clock.now();
         let ended = (outcome.clone(), failure.map(|error| causes(error).join(": ")));
         if self.noted.is_due(now, &ended) {
+            let mut outcome = outcome.clone();
+            if let Some(webhooks) = &mut outcome.webhooks {
+                webhooks.waiting = self.waiting(&run).await.unwrap_or_default();
+            }
             let put = async |run: &LastRun| self.store.put_last_run(run).await;
-            if run.end(outcome, failure.map(|it| it as _), put).await {
+            if run.end(&outcome, failure.map(|it| it as _), put).await {
                 self.noted.note(now, ended);
             }
         }

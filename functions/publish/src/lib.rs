@@ -35,6 +35,7 @@ mod noted;
 mod outcome;
 mod round;
 mod run;
+mod waiting;
 pub mod webhook;
 mod webhooks;
 

@@ -1,5 +1,6 @@
 //! The outcome of an invocation of `publish`.
 
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use metrique_writer::Entry;
@@ -65,6 +66,11 @@ pub struct WebhookOutcome {
     pub webhooks_disabled: u64,
     /// Endpoints that get no events because their item cannot be read.
     pub webhooks_unreadable: u64,
+    /// The time of the next event of each endpoint that is behind, by the endpoint's id. An endpoint's filter may reject
+    /// the event. Only the stored outcome of a run has the times.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[entry(ignore)]
+    pub waiting: BTreeMap<String, String>,
 }
 
 impl AddAssign for WebhookOutcome {

@@ -1,11 +1,12 @@
 //! The outcome of a run, which the function answers and emits as metrics, and a limit on its log.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrique_writer::Entry;
-use payments_model::PaymentId;
 use payments_model::redate::Action;
-use serde::Serialize;
+use payments_model::{BusinessDate, PaymentId};
+use serde::{Serialize, Serializer};
 
 /// The most payments of each kind that an outcome names.
 const MAX_EXAMPLES: usize = 10;
@@ -23,6 +24,9 @@ pub struct RedateOutcome {
     pub moved: u64,
     /// Payments that a move would move. In a move: payments that it judged and had no time to move.
     pub waiting: u64,
+    /// Payments of `waiting` by date and calendar, the first 31 of them. Only a look has them.
+    #[serde(serialize_with = "waiting_dates")]
+    pub waiting_dates: BTreeMap<(String, String), u64>,
     /// Payments that stay due on a closed date.
     pub left: Left,
     /// Payments that were claimed, cancelled or amended since the index showed them.
@@ -53,11 +57,35 @@ pub struct Left {
     pub uncovered: u64,
 }
 
+/// The most dates of calendars that an outcome names.
+const MAX_DATES: usize = 31;
+
+/// Writes dates as a list, whose length a reader of the last run can bound.
+fn waiting_dates<S: Serializer>(dates: &BTreeMap<(String, String), u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Waiting<'d> {
+        date: &'d str,
+        calendar: &'d str,
+        count: u64,
+    }
+    let dates = dates.iter().take(MAX_DATES);
+    serializer.collect_seq(dates.map(|((date, calendar), count)| Waiting { date, calendar, count: *count }))
+}
+
 impl RedateOutcome {
+    /// Counts a payment that waits on a closed date of a calendar.
+    pub(crate) fn add_waiting(&mut self, date: BusinessDate, calendar: &str) {
+        self.waiting += 1;
+        *self.waiting_dates.entry((date.to_string(), calendar.to_owned())).or_default() += 1;
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.looked += other.looked;
         self.moved += other.moved;
         self.waiting += other.waiting;
+        for (date, count) in other.waiting_dates {
+            *self.waiting_dates.entry(date).or_default() += count;
+        }
         self.left.none += other.left.none;
         self.left.refuse += other.left.refuse;
         self.left.uncovered += other.left.uncovered;

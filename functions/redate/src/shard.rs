@@ -141,8 +141,9 @@ impl<'a> ShardDate<'a> {
     fn take(&mut self, payment_id: PaymentId, judged: Judged) {
         match judged {
             Judged::Moves(payment) if self.run.plan.action == Action::Move => self.ready.push_back(*payment),
-            Judged::Moves(_) => {
-                self.outcome.waiting += 1;
+            Judged::Moves(payment) => {
+                let rail = self.run.redate.config.business_days.rail(payment.head.money.currency);
+                self.outcome.add_waiting(self.date, rail.map_or("", |rail| rail.calendar.id()));
                 self.outcome.add_example(payment_id);
             }
             Judged::Stays(Stays::None) => self.outcome.left.none += 1,

@@ -1,13 +1,13 @@
 //! Removes the payments of a published file from `unreported`, as read back from the file, and sets their heads to
 //! expire.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;
 
 use flate2::write::GzDecoder;
 use payments_boot::Deadline;
 use payments_files::{ReportedRow, RowReader};
-use payments_model::causes;
+use payments_model::{BusinessDate, FailureCode, causes};
 use payments_store::{Marked, StoreError, expiry_of_reported};
 use payments_work::{Halt, Round, Work, at_once, drive};
 
@@ -25,6 +25,9 @@ const PER_SECOND: u32 = 1_000;
 
 /// The compressed bytes unpacked at once: about 400 rows of 200 bytes, at four to one.
 const SLICE: usize = 16 * 1024;
+
+/// The failures of a file by due date and code. A file with as many codes as rows has 100,000 of them, 10 MB.
+pub(crate) type Failures = BTreeMap<BusinessDate, BTreeMap<FailureCode, u64>>;
 
 /// The rows of a file, unpacked piece by piece.
 struct Rows {
@@ -84,8 +87,8 @@ struct Drain<'r> {
 }
 
 impl Report {
-    /// Removes the payments of a file of `rows` rows from `unreported`. Returns whether all are removed. If
-    /// not, the next invocation starts again and finds the first ones removed.
+    /// Removes the payments of a file of `rows` rows from `unreported`. Returns the failures in the file, once all payments
+    /// are removed. If not all are, the next invocation starts again and finds the first ones removed.
     ///
     /// If the number of rows differs, an error is returned before anything is removed: an operator
     /// may have made the file anew.
@@ -95,12 +98,17 @@ impl Report {
         rows: u64,
         deadline: &Deadline,
         outcome: &mut ReportOutcome,
-    ) -> Result<bool, ReportError> {
-        let (mut counted, mut counting) = (0, Rows::new(file.clone()));
+    ) -> Result<Option<Failures>, ReportError> {
+        let mut counted = 0;
+        let mut failures = Failures::new();
+        let mut counting = Rows::new(file.clone());
         while let Some(some) = counting.next().await? {
             counted += some.len() as u64;
+            for (date, code) in some.into_iter().filter_map(|row| Some((row.due_date, row.failure_code?))) {
+                *failures.entry(date).or_default().entry(code).or_default() += 1;
+            }
             if deadline.has_come() {
-                return Ok(false);
+                return Ok(None);
             }
         }
         if counted != rows {
@@ -112,11 +120,11 @@ impl Report {
             for row in some {
                 drain.in_hand.push_back(row);
                 if drain.in_hand.len() == AT_ONCE && !drain.remove().await? {
-                    return Ok(false);
+                    return Ok(None);
                 }
             }
         }
-        drain.remove().await
+        Ok(drain.remove().await?.then_some(failures))
     }
 
     /// Removes the payment of a row from `unreported`. If the payment is not due as at first, its head is not where the

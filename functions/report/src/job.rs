@@ -2,9 +2,11 @@
 
 use chrono::TimeDelta;
 use payments_boot::Deadline;
+use payments_model::causes;
 use payments_store::{ReportCommit, ReportRun};
 
 use crate::attempt::{Attempt, AttemptFolder};
+use crate::drain::Failures;
 use crate::error::ReportError;
 use crate::function::Report;
 use crate::gather::{ENTRIES_AT_ONCE, Gather, Gathered};
@@ -78,11 +80,28 @@ impl Report {
     ) -> Result<bool, ReportError> {
         let Some(file) = self.publish(run, deadline).await? else { return Ok(false) };
         outcome.published.extend([run.summary.published.clone(), run.csv.published.clone()]);
-        if !self.drain(file, run.rows, deadline, outcome).await? {
+        let Some(failures) = self.drain(file, run.rows, deadline, outcome).await? else { return Ok(false) };
+        if !self.add_failures(run.number, &failures, deadline).await {
             return Ok(false);
         }
         let marked = retried(deadline, async || self.store.finish_report_run(run.number).await).await?;
         Ok(marked.is_some())
+    }
+
+    /// Adds the run's failures to the figures of their due dates, before the run is finished: an invocation that completes
+    /// it again finds them added. Returns whether the run can be finished. A day whose figures cannot be read or written
+    /// goes without them, because billing must not wait for a repair.
+    async fn add_failures(&self, run: u64, failures: &Failures, deadline: &Deadline) -> bool {
+        for (date, codes) in failures {
+            match retried(deadline, async || self.store.add_failures(*date, run, codes).await).await {
+                Ok(Some(())) => {}
+                Ok(None) => return false,
+                Err(error) => {
+                    tracing::error!(run, %date, causes = ?causes(&error), "the figures of a date lack the failures of a report");
+                }
+            }
+        }
+        true
     }
 
     /// Gathers unreported settlements, and commits them as the run after `previous`.

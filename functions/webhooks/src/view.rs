@@ -173,7 +173,7 @@ impl EndpointView {
 
 impl DeliveryView {
     fn new(delivery: &Delivery) -> Self {
-        let Delivery { at, message_id, events, bodies, outcome } = delivery;
+        let Delivery { at, message_id, events, bodies, outcome, .. } = delivery;
         Self {
             at: at.to_string(),
             message_id: message_id.clone(),

@@ -99,6 +99,7 @@ fn state(id: &str, created_at: UtcSecond) -> Result<WebhookState> {
                     message_id: "msg_0f3d5b7a9c1e2f4d6b8a0c2e4f6d8b0a".to_owned(),
                     events: 2,
                     bodies: 1,
+                    took_ms: 1_234,
                     outcome,
                 }],
                 missed: Some(MissedEvents { at, from: "1.1.0".parse()?, to: "3622140.1.0".parse()? }),

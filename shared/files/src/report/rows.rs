@@ -1,7 +1,7 @@
 //! Settlements as rows of CSV (RFC 4180), written and read.
 
 use csv_core::ReadRecordResult;
-use payments_model::{BusinessDate, DuePayment, Failure, Head, Reference, TransactionId, UtcSecond};
+use payments_model::{BusinessDate, DuePayment, Failure, FailureCode, Head, Reference, TransactionId, UtcSecond};
 use payments_store::UnreportedSort;
 
 /// The columns, in order.
@@ -21,11 +21,13 @@ pub const COLUMNS: [&str; 13] = [
     "reference",
 ];
 
-/// The columns that are read back: those that locate a payment's head, its key in `unreported`, and its date.
+/// The columns that are read back: those that locate a payment's head, its key in `unreported`, its date, and the code of
+/// its failure.
 const PAYMENT_ID: usize = 0;
 const ACCOUNT_ID: usize = 1;
 const DUE_AT: usize = 5;
 const DUE_DATE: usize = 6;
+const FAILURE_CODE: usize = 9;
 const SETTLED_AT: usize = 11;
 
 /// The bytes of the longest row without quotes: ids of 36, 48 and 48, an amount of 19, a currency of 3,
@@ -90,7 +92,7 @@ pub fn csv_of(settlements: &[SettledHead], with_header: bool) -> std::io::Result
 }
 
 /// The columns of a row that are read back: those that locate its payment's head, its key in
-/// `unreported`, and its date.
+/// `unreported`, its date, and the code of its failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportedRow {
     /// The payment and its due time.
@@ -99,6 +101,8 @@ pub struct ReportedRow {
     pub unreported: UnreportedSort,
     /// Its due date.
     pub due_date: BusinessDate,
+    /// The code of its failure, if it failed.
+    pub failure_code: Option<FailureCode>,
 }
 
 /// Reads rows from a file in pieces, which may end anywhere.
@@ -178,7 +182,9 @@ impl RowReader {
             let unreported =
                 UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: payment.payment_id };
             let due_date = self.field(DUE_DATE)?.parse().ok()?;
-            Some(ReportedRow { payment, unreported, due_date })
+            let code = Some(self.field(FAILURE_CODE)?).filter(|code| !code.is_empty());
+            let failure_code = code.map(str::parse).transpose().ok()?;
+            Some(ReportedRow { payment, unreported, due_date, failure_code })
         };
         parse().ok_or("has a row that is not a settlement")
     }
@@ -216,6 +222,7 @@ mod tests {
             assert_eq!(one, other);
             assert_eq!(one.unreported.to_string(), format!("202611200100#2026-11-20T01:02:03Z#{id}"));
             assert_eq!(one.payment.account.as_str(), account);
+            assert_eq!(one.failure_code.as_ref().map(FailureCode::as_str), Some("AM04"));
             assert_eq!(
                 (one.payment.payment_id.to_string(), one.payment.due_at.to_string()),
                 (id.to_owned(), due_at.to_owned())

@@ -35,6 +35,8 @@ pub struct Delivery {
     pub events: u32,
     /// The bodies.
     pub bodies: u32,
+    /// The time until the last answer, in milliseconds.
+    pub took_ms: u64,
     /// The outcome.
     pub outcome: DeliveryEnd,
 }

@@ -3,9 +3,23 @@
 use std::sync::atomic::AtomicBool;
 
 use payments_boot::{WebhookMaster, WebhookMasterError};
-use payments_store::DisabledBy;
+use payments_store::{DisabledBy, Job, LastRun};
 
 use super::*;
+
+/// The events that wait, in the outcome of the last run.
+async fn waiting(log: &Log) -> Result<Value> {
+    let runs: Vec<LastRun> = log.store().await.last_runs().await?.into_iter().collect::<Result<_, _>>()?;
+    let run = runs.into_iter().find(|run| run.job == Job::Publish).context("no last run")?;
+    Ok(run.outcome.context("no outcome")?["waiting"].take())
+}
+
+/// The event of this id in the log.
+async fn blocking_event(log: &Log, id: &str) -> Result<Value> {
+    let page = log.send(Ask::get("/events?limit=1000")).await?;
+    let events = page.body["events"].as_array().into_iter().flatten();
+    events.clone().find(|event| event["id"] == id).cloned().with_context(|| format!("no event {id}: {}", page.body))
+}
 
 #[tokio::test]
 async fn an_endpoint_that_recovers_gets_everything_in_order() -> Result<()> {
@@ -17,6 +31,9 @@ async fn an_endpoint_that_recovers_gets_everything_in_order() -> Result<()> {
     let progress = log.state().await?.progress;
     let error = progress.last_error.context("no error")?.outcome;
     assert_eq!((error.kind.as_str(), error.status, progress.failures), ("refused", Some(500), 1));
+    // The stored outcome of the run has the time of the event that waits.
+    let waits = blocking_event(&log, &progress.blocking.context("nothing blocks")?.event_id).await?;
+    assert_eq!(waiting(&log).await?, json!({ "erp": waits["at"] }));
     // Before it is time nothing is sent.
     let messages = log.messages().len();
     log.publish().await?;
@@ -25,6 +42,7 @@ async fn an_endpoint_that_recovers_gets_everything_in_order() -> Result<()> {
     log.answer(PORT, 204);
     assert_has(&log.minutes(5).await?, &json!({ "webhookSegmentsBehind": 0, "webhooksDisabled": 0 }));
     assert_eq!(log.state().await?.progress.failures, 0);
+    assert_eq!(waiting(&log).await?, Value::Null);
     log.judge().await
 }
 

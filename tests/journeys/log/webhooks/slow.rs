@@ -51,6 +51,8 @@ async fn a_run_begins_no_request_that_may_last_until_its_end() -> Result<()> {
     });
     invoke(&log.function(&log.client().await)?, Request::Tick, log.deadline(TIMEOUT)?).await?;
     assert_eq!(log.receivers.messages(OTHER_PORT).len(), 1, "the second would last until 28 s");
+    let took: Vec<u64> = log.state_of("slow").await?.progress.deliveries.iter().map(|it| it.took_ms).collect();
+    assert_eq!(took, [14_000]);
     log.publish().await?;
     assert_eq!(log.receivers.events(OTHER_PORT).len(), 3);
     Ok(())
