@@ -28,6 +28,46 @@ for (const where of [PHONE, DESK]) {
   }, { viewport: where });
 }
 
+/** A list of three payments. */
+async function selectable(name) {
+  const date = day.later(21), ids = [];
+  for (const n of [0, 1, 2]) {
+    ids.push(await create(own, "acc-1", `${name}-${n}`, day.order({ scheduledFor: date, dateRule: "none", amountMinor: 100_001, reference: name })));
+  }
+  return { ids, list: `list?date=${date}&status=SCHEDULED&reference=${name}` };
+}
+
+for (const where of [PHONE, DESK]) {
+  await check(`payments of a list are selected and cancelled, ${where === PHONE ? "phone" : "desk"}`, async (console) => {
+    const { ids, list } = await selectable(`selected-${where.width}`);
+    await console.signIn("act");
+    await console.view(list);
+    must(!(await console.page.$eval(".pick", (pick) => pick.checkVisibility())), "nothing is selected, and it says so");
+    for (const id of ids.slice(1)) await console.page.click(`[name=payments][value="${id}"]`);
+    must((await console.text(".pick p")).includes("2 selected 2,000.02 GBP"), `it says ${await console.text(".pick p")}`);
+    await console.accessible();
+    await console.fits();
+    await console.page.click(".pick .danger");
+    await console.page.waitForSelector("#dialog[open] .fill");
+    const preview = await console.text("#dialog");
+    must(!preview.includes(ids[0].slice(0, 8)) && ids.slice(1).every((id) => preview.includes(id.slice(0, 8))), `the preview has ${preview}`);
+    await console.page.click("#dialog .fill");
+    await console.page.waitForFunction(() => document.querySelector("#dialog form[data-action]") === null);
+    const statuses = await Promise.all(ids.map(async (id) => (await own.ask(`/accounts/acc-1/payments/${id}`)).json.status));
+    must(statuses.join() === "SCHEDULED,CANCELLED,CANCELLED", `they are ${statuses}`);
+  }, { viewport: where });
+}
+
+await check("who only looks sees a list, and selects nothing", async (console) => {
+  const { ids, list } = await selectable("looked-at");
+  await console.signIn("look");
+  await console.view(list);
+  must(await console.page.$eval("#main table", (table) => table.checkVisibility()), "the list is hidden");
+  must((await console.text("#main table")).includes(ids[0].slice(0, 8)), "the list has not the payment");
+  const shown = await console.page.$$eval("#main [type=checkbox], #main .pick", (parts) => parts.filter((part) => part.checkVisibility()).length);
+  must(shown === 0, `${shown} parts select`);
+});
+
 /** Every other action: where its form is, its name in the trail, and what an operator types into the view and into the dialog. */
 const ACTS = [
   ["bank", "start-sweep", "Started a sweep"], ["bank", "start-redrive", "Started a redrive"], ["bank", "start-report", "Started a report"],

@@ -1,6 +1,7 @@
 //! The console: its rights, its reads, its actions, and texts of clients, which it shows as text.
 
 mod acting;
+mod day;
 mod deeds;
 mod guides;
 mod looking;
@@ -9,6 +10,8 @@ mod operating;
 mod rights;
 mod searching;
 mod story;
+mod trail;
+mod waiting;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;

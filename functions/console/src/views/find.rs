@@ -202,8 +202,8 @@ fn nothing(text: &str, sections: &[Markup], times: Times) -> Markup {
     html! {
         (top(&heading(&if text.is_empty() { "Find".to_owned() } else { format!("Nothing found for “{text}”") }), times))
         p {
-            b { "Nothing found." }
-            " An amount or 8 digits of an id need a date. A reference, a payee and a key need their account."
+            @if text.is_empty() { b { "Nothing found." } " " }
+            "An amount or 8 digits of an id need a date. A reference, a payee and a key need their account."
         }
         @for section in sections { (section) }
         @if sections.is_empty() {

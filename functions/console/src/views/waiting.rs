@@ -58,7 +58,7 @@ impl Console {
                 @if !stuck.is_empty() { (self.stuck(&stuck, times)) }
                 @if !scheduled.rows.is_empty() { (unclaimed(&scheduled, times)) }
                 div class="cols" {
-                    (longest(&waiting, &pending, (&runs, most), times))
+                    (longest(&waiting, (pending.more, !stuck.is_empty()), (&runs, most), times))
                     div class="stack" {
                         (by_request(&runs, most, times))
                         @if scheduled.rows.is_empty() { (all_claimed(&scheduled, &runs, times)) }
@@ -140,17 +140,22 @@ impl Pending<'_> {
 }
 
 /// The payments that wait for a result, without the stuck ones.
-fn longest(waiting: &[Pending<'_>], pending: &Late, (runs, most): (&Runs, u32), times: Times) -> Markup {
+fn longest(
+    waiting: &[Pending<'_>],
+    (are_more, are_stuck): (bool, bool),
+    (runs, most): (&Runs, u32),
+    times: Times,
+) -> Markup {
     let columns = [("Amount", "num"), ("Due", ""), ("To, from", ""), ("Requests", ""), ("Payment", "act")];
     let note = html! {
-        @if pending.more { "The first " (waiting.len()) ", without stuck ones. " }
+        @if are_more { "The first " (waiting.len()) ", without stuck ones. " }
         @if !waiting.is_empty() { "See " (REQUESTS_WAITING) " and " (RESULTS_WAITING) }
     };
     panel(
         &html! { "Waiting longest" },
         &note,
         &html! {
-            @if waiting.is_empty() { (empty(&html! { b { "Every request has its result." } " No other payment waits for one." })) }
+            @if waiting.is_empty() { (empty(&html! { b { @if are_stuck { "No other payment waits for a result." } @else { "Every request has its result." } } })) }
             @else { (cards("Payments that wait for a result", &columns, &html! { @for row in waiting { (row.waiting((runs, most), times)) } })) }
         },
     )

@@ -31,8 +31,8 @@ fn of_head(head: &Head, in_force: Option<&Details>, times: Times, max_attempts: 
     html! {
         @if let Some(reference) = &head.reference { (fact("Reference", &html! { (reference) })) }
         (fact("Due", &html! {
-            (times.aged(head.due_at)) " "
-            a class="quiet" href=(link("day", &[("date", &head.due_date.to_string())])) { "its day" }
+            a href=(link("day", &[("date", &head.due_date.to_string())])) { (times.at(head.due_at)) }
+            " " span class="quiet" { (times.age(head.due_at)) }
             @if let Some(moved) = in_force.and_then(|details| details.moved.as_ref()) {
                 small {
                     "Moved: " (why_moved(moved.reason))
