@@ -24,9 +24,10 @@ fn value(name: &str, id: &str) -> Value {
     }
 }
 
-/// The payment of a head or of details.
+/// The payment of a head or of details. A finding is neither, and has no copy.
 fn payment_of<'k>(pk: &'k str, sk: &'k str) -> Option<&'k str> {
-    pk.strip_prefix("PAY#").or_else(|| is_of_head(pk).then(|| id_of(sk)))
+    let of_details = pk.strip_prefix("PAY#").filter(|_| !sk.starts_with("FINDING#"));
+    of_details.or_else(|| is_of_head(pk).then(|| id_of(sk)))
 }
 
 /// Adds the attributes to an item that is put, if it creates a head or details. Amendments by the
