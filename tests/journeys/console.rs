@@ -7,6 +7,7 @@ mod guides;
 mod looking;
 mod mending;
 mod operating;
+mod reports;
 mod rights;
 mod searching;
 mod story;

@@ -34,13 +34,13 @@ impl Console {
 
 impl Runs {
     /// The last run of a job, if one ever ended.
-    pub(crate) fn of(&self, job: Job) -> Option<&LastRun> {
+    pub(crate) fn job(&self, job: Job) -> Option<&LastRun> {
         self.known.iter().find(|run| run.job == job)
     }
 
     /// Whether a job's last run is missing because it cannot be read.
     pub(crate) fn may_be_unreadable(&self, job: Job) -> bool {
-        self.unreadable > 0 && self.of(job).is_none()
+        self.unreadable > 0 && self.job(job).is_none()
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn end(run: &LastRun) -> Markup {
 pub(crate) fn last(runs: &Runs, job: Job, times: Times) -> Markup {
     let word = name(job).to_lowercase();
     html! {
-        @match runs.of(job) {
+        @match runs.job(job) {
             Some(run) => { "Last " (word) " " (times.brief(run.ended_at)) ": " (end(run)) "." },
             None if runs.may_be_unreadable(job) => { "The last " (word) " cannot be read; the function’s log says why." },
             None => { "No " (word) " has ended yet." },

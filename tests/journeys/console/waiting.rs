@@ -80,6 +80,18 @@ async fn a_payment_that_waits_says_when_its_next_request_follows() -> Result<()>
     ] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
+    // A payment that is stuck, and not among those that are due first.
+    let stuck = json!([{
+        "pendingSince": "2026-11-20T10:00:00Z", "paymentId": "00000000-0000-5000-8000-000000000001", "accountId": "acc-7",
+        "amountMinor": 98_700, "currency": "GBP", "dueDate": "2026-12-01",
+    }, { "paymentId": "<script>" }]);
+    put_run(&world, Job::Redrive, "2026-12-01T10:05:30Z", &json!({ "requests": [], "stuckPayments": stuck })).await?;
+    let shown = page(&world, "waiting").await?;
+    for text in
+        ["id=\"stuck\"", "987.00", "value=\"00000000-0000-5000-8000-000000000001\"", "stuck at the last redrive"]
+    {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
     // A run of another version, or a damaged one.
     for requests in [json!("<script>"), json!([{ "attempt": "<b>", "oldest": "<b>" }]), json!(null)] {
         put_run(&world, Job::Redrive, "2026-12-01T10:06:00Z", &json!({ "waiting": 5, "requests": requests })).await?;

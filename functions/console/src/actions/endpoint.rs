@@ -13,11 +13,13 @@ use payments_store::{
     EnableWebhook, LogHead, LogPosition, LogPositionError, LogRead, SkippedEvent, WebhookEndpoint, WebhookState,
 };
 
+use crate::actions::dialog::{CLOSE, title};
 use crate::actions::preview::{Buttons, Preview};
 use crate::function::Console;
 use crate::guides::WEBHOOKS_MISSED;
 use crate::html::{fact, grouped};
-use crate::views::endpoints::{answer, standing};
+use crate::told::{answer, took};
+use crate::views::endpoints::standing;
 
 /// The longest id of an endpoint or event, or cursor, in bytes. Ids of payments' events have 60.
 const MAX_FIELD_BYTES: usize = 200;
@@ -90,13 +92,13 @@ fn replayed(form: &mut Form) -> Result<Deed, Problem> {
 /// The form that asks from which time on events are replayed.
 pub(super) fn asked(id: &EndpointId) -> Markup {
     html! { form data-action=(REPLAY) {
-        (super::title(&Deed::Ask.title(id)))
+        (title(&Deed::Ask.title(id)))
         div class="body" {
             label { "Since, in the bank’s time" input type="datetime-local" name="since" required; }
             input type="hidden" name="endpoint" value=(id);
             input type="hidden" name="step" value="preview";
         }
-        div class="foot" { (super::CLOSE) button class="primary" { "Preview" } }
+        div class="foot" { (CLOSE) button class="primary" { "Preview" } }
     } }
 }
 
@@ -210,7 +212,7 @@ impl Console {
                 (fact("Endpoint", &html! { (id) " " (standing(&found.endpoint, &found.state)) }))
                 (fact("URL", &html! { span class="any" { (url) } }))
                 @if let Some(last) = found.state.progress.deliveries.first() {
-                    (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) }))
+                    (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) " in " (took(last.took_ms)) }))
                 }
                 (fact("Has got", &html! { "the events up to " span class="id" { (found.state.position) } }))
             } }

@@ -1,10 +1,6 @@
 //! The preview of an action.
 
-use maud::{Markup, html};
-use payments_store::ActionName;
-
-use crate::actions::{Action, CLOSE, title};
-use crate::panel::hidden;
+use maud::Markup;
 
 /// The effect of an action, before it is performed.
 pub(super) struct Preview {
@@ -22,33 +18,6 @@ pub(super) struct Buttons {
     pub(super) keep: &'static str,
     /// Whether nothing takes the action back.
     pub(super) is_final: bool,
-}
-
-/// The dialog of a preview: with a form that confirms the action under this name, if there is something to do.
-pub(super) fn dialog(preview: Preview, asked: &Action, action: &Action, name: ActionName) -> Markup {
-    let Some(buttons) = preview.buttons else {
-        return html! {
-            (title(&asked.title()))
-            div class="body" { (preview.shown) p { b { "There is nothing to do." } } }
-            div class="foot" { (CLOSE) }
-        };
-    };
-    html! {
-        form data-action=(action.name()) {
-            (title(&format!("{}?", action.title())))
-            div class="body" {
-                (preview.shown)
-                @for (name, value) in action.fields() { (hidden(name, &value)) }
-                (hidden("at", &name.previewed_at.to_string()))
-                (hidden("id", &name.id.to_string()))
-                (hidden("step", "do"))
-            }
-            div class="foot" {
-                button type="button" data-close { (buttons.keep) }
-                button class=(if buttons.is_final { "fill" } else { "primary" }) { (buttons.act) }
-            }
-        }
-    }
 }
 
 /// A number of things, in words.

@@ -37,7 +37,8 @@ impl Console {
     /// The view of the bank. It reads the last runs, the report's last run, the recount's findings, and the head of the log.
     pub(crate) async fn bank(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
-        let (findings, runs, times) = (self.recount_findings().await?, self.last_runs().await?, self.times());
+        let times = self.times();
+        let (findings, runs) = (self.recount_findings().await?, self.last_runs().await?);
         let (report, log) = (self.store.last_report_run().await?, self.store.log_head().await?);
         Ok(html! {
             (top(&heading("Bank"), times))
@@ -133,7 +134,7 @@ fn paused(paused: Paused) -> Markup {
 fn last_runs(runs: &Runs, times: Times) -> Markup {
     let columns = [("Job", ""), ("Ended", ""), ("Outcome", ""), ("Start", ACTIONS)];
     let row = |job: Job, start: Option<(&str, &str)>| {
-        let run = runs.of(job);
+        let run = runs.job(job);
         html! { tr {
             th scope="row" { (name(job)) small { (purpose(job)) } }
             @match run {
@@ -152,7 +153,7 @@ fn last_runs(runs: &Runs, times: Times) -> Markup {
             }
         } }
     };
-    let rows = html! { @for (job, start) in JOBS { @if start.is_some() || job == Job::Recount || runs.of(job).is_some() { (row(job, start)) } } };
+    let rows = html! { @for (job, start) in JOBS { @if start.is_some() || job == Job::Recount || runs.job(job).is_some() { (row(job, start)) } } };
     panel(
         &html! { "Last runs" },
         &html! { "One beside a scheduled run doubles its pace" },

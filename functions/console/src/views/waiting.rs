@@ -1,4 +1,4 @@
-//! Payments that wait: first those that nothing sends again, then those that wait for a result, and those that are due and not claimed.
+//! Payments that wait: those that nothing sends again, for a result, and for their claim.
 
 mod late;
 mod sent;
@@ -7,12 +7,13 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{Head, PaymentId, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, Head, Money, PaymentId, Status, UtcSecond};
 use payments_store::{DueRow, Job};
+use serde_json::Value;
 
 use crate::function::Console;
 use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, REQUESTS_WAITING, RESULTS_WAITING};
-use crate::html::{account_link, amount, head_link, heading, live_top, status};
+use crate::html::{account_link, amount, head_link, heading, live_top, payment_link, status};
 use crate::panel::{ACTIONS, cards, empty, head, opens, panel};
 use crate::runs::{Runs, last};
 use crate::times::Times;
@@ -50,12 +51,14 @@ impl Console {
         let most = self.config.max_attempts;
         let (stuck, waiting): (Vec<_>, Vec<_>) =
             rows.partition(|row| row.sent().is_some_and(|sent| sent.is_stuck(times.now, most)));
+        let shown = |id: &PaymentId| pending.rows.iter().any(|row| row.due.payment_id == *id);
+        let others: Vec<_> = told(&runs).into_iter().filter(|told| !shown(&told.id)).collect();
         Ok(html! {
             div class="stack" data-live data-hx-get="/console/views/waiting" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (live_top(&heading("Waiting"), times))
                 (self.paused_notice())
                 (pending.notices())
-                @if !stuck.is_empty() { (self.stuck(&stuck, times)) }
+                @if !stuck.is_empty() || !others.is_empty() { (self.stuck(&stuck, &others, times)) }
                 @if !scheduled.rows.is_empty() { (unclaimed(&scheduled, times)) }
                 div class="cols" {
                     (longest(&waiting, (pending.more, !stuck.is_empty()), (&runs, most), times))
@@ -69,7 +72,7 @@ impl Console {
     }
 
     /// The payments that nothing sends again.
-    fn stuck(&self, stuck: &[Pending<'_>], times: Times) -> Markup {
+    fn stuck(&self, stuck: &[Pending<'_>], others: &[Told], times: Times) -> Markup {
         let columns = [
             ("Amount", "num"),
             ("Due", ""),
@@ -79,13 +82,48 @@ impl Console {
             ("Action", ACTIONS),
         ];
         let note = html! { "No result after the last request. The bank sends nothing more by itself. See " (PAYMENTS_STUCK_PENDING) };
-        let rows = html! { @for pending in stuck { (pending.stuck(self.config.max_attempts, times)) } };
+        let rows = html! { @for pending in stuck { (pending.stuck(self.config.max_attempts, times)) } @for told in others { (told.row(times)) } };
         html! {
             section class="panel now" id="stuck" {
-                (head(&html! { "Stuck " span class="quiet" { (stuck.len()) } }, &note))
+                (head(&html! { "Stuck " span class="quiet" { (stuck.len() + others.len()) } }, &note))
                 (cards("Payments that are stuck", &columns, &rows))
             }
         }
+    }
+}
+
+/// A stuck payment of the last redrive that is not among those that have been due for the longest time.
+struct Told {
+    id: PaymentId,
+    account: AccountId,
+    money: Money,
+    due: BusinessDate,
+}
+
+/// The stuck payments that the last redrive names.
+fn told(runs: &Runs) -> Vec<Told> {
+    let named = runs.job(Job::Redrive).and_then(|run| run.outcome.as_ref()?["stuckPayments"].as_array());
+    let parse = |told: &Value| {
+        let text = |field: &str| told[field].as_str().unwrap_or_default();
+        let amount = told["amountMinor"].as_i64()?.try_into().ok()?;
+        let money = Money { amount, currency: text("currency").parse().ok()? };
+        let (id, account) = (text("paymentId").parse().ok()?, text("accountId").parse().ok()?);
+        Some(Told { id, account, money, due: text("dueDate").parse().ok()? })
+    };
+    named.into_iter().flatten().filter_map(parse).collect()
+}
+
+impl Told {
+    fn row(&self, times: Times) -> Markup {
+        let id = self.id.to_string();
+        html! { tr {
+            td class="amt" { (amount(self.money)) }
+            td class="due end" { (times.date(self.due)) }
+            td class="all" { small { "from " (account_link(&self.account)) } }
+            td class="st" { "stuck at the last redrive" }
+            td class="end" { (payment_link(self.id)) }
+            td class="act" { span class="row" { (opens("send-again", "Send again…", "", &[("payment", &id)])) } }
+        } }
     }
 }
 

@@ -55,7 +55,7 @@ impl Sent {
 /// The first scheduled redrive at an instant or later, which is not past: an hour after the last one, two, and so on.
 fn next_redrive(runs: &Runs, from: UtcSecond, now: UtcSecond) -> UtcSecond {
     let from = from.max(now);
-    let Some(last) = runs.of(Job::Redrive).map(|run| run.began_at).filter(|last| *last <= from) else { return from };
+    let Some(last) = runs.job(Job::Redrive).map(|run| run.began_at).filter(|last| *last <= from) else { return from };
     let (waits, every) = ((from.as_chrono() - last.as_chrono()).num_seconds(), REDRIVE_EVERY.num_seconds());
     last.saturating_add(TimeDelta::seconds((waits + every - 1) / every * every))
 }
@@ -63,7 +63,7 @@ fn next_redrive(runs: &Runs, from: UtcSecond, now: UtcSecond) -> UtcSecond {
 /// The payments by the number of their last request, as the last redrive saw them.
 pub(super) fn by_request(runs: &Runs, most: u32, times: Times) -> Markup {
     let columns = [("Request", ""), ("Payments", "num"), ("Oldest claimed", ""), ("Next request", "")];
-    let Some(run) = runs.of(Job::Redrive) else {
+    let Some(run) = runs.job(Job::Redrive) else {
         let none = empty(&html! { b { "No redrive has ended yet." } " It counts the payments each hour." });
         return panel(&html! { "Sent, no result yet" }, &html! {}, &none);
     };
