@@ -76,8 +76,9 @@ const SHARDS: &str = "10";
 /// The minutes of the day between two lines, where there is no bar.
 const LINE_EVERY: u32 = 3 * 60;
 
-/// The steps of a payment that the bar counts: it is created, claimed, settled, reported, and read at the end.
-const STEPS: u64 = 5;
+/// The steps of a payment that the bar counts: it is created, claimed and settled, the night passes, its head expires, and it is
+/// read at the end.
+const STEPS: u64 = 6;
 
 /// Returns the steps of a demo with so many payments, which its bar counts.
 pub fn steps(payments: u64) -> u64 {
@@ -151,7 +152,8 @@ pub async fn run_watched(
     let totals = simulation.play(&script, progress, &mut watch).await?;
     show(progress, "reading every payment".to_owned(), true);
     let service = *simulation.triggers.service().settings();
-    let read = |read: u64| progress.show(&[totals.steps() + read]);
+    let before = totals.steps(script.payments(), EXPIRED + LAST_MINUTES + 1);
+    let read = |read: u64| progress.show(&[before + read]);
     let audit = audit::audit(simulation.client.bank(), &script, &totals.acknowledged, &service, read).await?;
     let night = simulation.inspect(&audit, reports, day).await?;
     let received = simulation.receiver.judge(simulation.client.bank(), day.as_chrono()).await?;
@@ -249,7 +251,7 @@ impl Simulation {
             totals.add(tick, now);
             totals.units += self.recorders.take();
             show(progress, totals.at(script, minute), minute.is_multiple_of(LINE_EVERY) || minute == FEED_BEGINS);
-            progress.show(&[totals.steps()]);
+            progress.show(&[totals.steps(script.payments(), minute)]);
             if minute <= ARCHIVED || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
                 continue;
             }
@@ -265,6 +267,7 @@ impl Simulation {
                 self.time.move_to(now.as_chrono());
                 totals.add(self.triggers.tick(now.as_chrono()).await, now);
                 totals.units += self.recorders.take();
+                progress.show(&[totals.steps(script.payments(), minute + 1)]);
             }
             return Ok(totals);
         }
@@ -301,10 +304,15 @@ impl Totals {
         self.tick += tick;
     }
 
-    /// Returns the steps so far.
-    fn steps(&self) -> u64 {
+    /// Returns the steps of so many payments until a minute.
+    fn steps(&self, payments: u64, minute: u32) -> u64 {
+        let passed = |from: u32, to: u32| {
+            let minutes = minute.clamp(from, to) - from;
+            payments * u64::from(minutes) / u64::from(to - from)
+        };
         let counts = &self.tick.counts;
-        self.created() + counts.claimed + counts.settled() + counts.reported
+        let stages = self.created() + counts.claimed + counts.settled();
+        stages + passed(MIDNIGHT, ARCHIVED) + passed(EXPIRED, EXPIRED + LAST_MINUTES + 1)
     }
 
     fn created(&self) -> u64 {
@@ -355,5 +363,17 @@ mod tests {
         ] {
             assert_eq!(clock(&script, minute), text);
         }
+    }
+
+    #[test]
+    fn the_bar_is_full_when_each_payment_is_read_and_not_before() {
+        let mut totals = Totals::default();
+        totals.acknowledged.extend((0..10).map(|number: u32| number.to_string()));
+        (totals.tick.counts.claimed, totals.tick.counts.processed) = (10, 10);
+        let end = EXPIRED + LAST_MINUTES + 1;
+        for (minute, seen) in [(MIDNIGHT - 1, 30), (MIDNIGHT + 90, 35), (ARCHIVED, 40), (EXPIRED, 40), (end, 50)] {
+            assert_eq!(totals.steps(10, minute), seen, "{minute}");
+        }
+        assert_eq!(totals.steps(10, end) + 10, steps(10));
     }
 }

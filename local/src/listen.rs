@@ -174,7 +174,7 @@ async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: By
         Err(error) => {
             let next = match events.iter().all(|event| event.r#type == TEST) {
                 true => "start your program there, and send the test again",
-                false => "start your program there; the bank tries again in some seconds",
+                false => "start your program there; the bank tries again in about a minute",
             };
             (shared.print)(&format!("  -> 502, because {to} does not answer: {error:#}; {next}"));
             StatusCode::BAD_GATEWAY.into_response()

@@ -4,6 +4,11 @@
 #[path = "../../../bank/src/operations.rs"]
 pub mod operations;
 
+#[path = "views/lists.rs"]
+mod lists;
+#[path = "views/reads.rs"]
+mod reads;
+
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -16,7 +21,7 @@ use payments_machine::event::{DEVELOPMENT_CLIENT, all_scopes, jwt};
 use payments_machine::given::Given;
 use payments_machine::layers::client_over;
 use payments_machine::{Environment, Recorder};
-use payments_model::{ScheduledFor, Settlement};
+use payments_model::Settlement;
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
@@ -183,83 +188,6 @@ async fn a_bank_without_a_console_has_none_of_its_routes() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
-    let alone = Alone::start().await?;
-    for (wanted, operation, reads) in [
-        ("day?date=2026-12-24", "Query", LANES),
-        ("ahead", "Query", LANES),
-        // And the last runs.
-        ("waiting", "Query", 2 * SHARDS + 1),
-        ("run?job=sweep&since=2026-11-20T08:00:00Z", "Query", 1),
-        ("audit", "Query", 1),
-        ("audit?person=duty&action=cancel&thing=0b5e7a2c", "Query", 1),
-        ("list?date=2026-12-24&status=SCHEDULED", "Query", SHARDS),
-        ("list?date=2026-12-24&status=SCHEDULED&reference=rent", "Query", SHARDS),
-        // Both tables.
-        ("list?date=2026-10-01&status=CANCELLED", "Query", 2 * SHARDS),
-        // The slots and the moved payments, in one table and in both.
-        ("account?id=tenant", "Query", 2),
-        ("account?id=tenant&show=past", "Query", 4),
-        ("account?id=tenant&amount=12.50&from=2026-10-01", "Query", 4),
-        // The transaction in two spellings, and the account's coming and past payments.
-        ("find?text=shop", "Query", 2 + 2 + 4),
-        // The first word can be an account.
-        ("find?text=RENT%20NOV", "Query", 2 + 2 + 4),
-        // An amount with a comma is only that.
-        ("find?text=1,250.00", "Query", 1),
-        ("find?text=1,250.00&date=2026-12-24", "Query", 1 + 2 * SHARDS),
-        ("find?text=1,250.00&date=2026-11-20", "Query", 1 + 5 * SHARDS),
-        ("find?text=0b5e7a2c", "Query", 2 + 2 + 4),
-        // By the digits at the beginning of the date, and then those with a time.
-        ("find?text=0b5e7a2c&date=2026-12-24", "Query", 8 + 2 * 2 * SHARDS),
-        // The last runs, the findings, the endpoints, their places, and the dates that a recount found.
-        ("attention", "Query", LANES + 5),
-        ("queues", "GetItem", 0),
-        ("reports?from=2026-11-20", "GetItem", 0),
-        ("reports", "GetItem", 1),
-    ] {
-        drop(alone.recorder.take_operations());
-        alone.page(wanted).await?;
-        assert_eq!(alone.recorder.take_operations(), vec![operation; reads], "{wanted}");
-    }
-    // Today's view reads the figures, and no shard. A list of failures has their sums by reason from the figures.
-    for (wanted, queries) in
-        [("day", LANES), ("day?date=2026-10-01", LANES), ("list?date=2026-11-20&status=FAILED", SHARDS)]
-    {
-        drop(alone.recorder.take_operations());
-        alone.page(wanted).await?;
-        let mut operations = alone.recorder.take_operations();
-        operations.sort_unstable();
-        assert_eq!(operations, [vec!["GetItem"], vec!["Query"; queries]].concat(), "{wanted}");
-    }
-    // The head of the log; and the last runs, the endpoints and their places, or the findings of the recount.
-    for (wanted, gets, queries) in [("endpoints", 1, 3), ("endpoints?id=shop", 1, 3), ("bank", 2, 2)] {
-        drop(alone.recorder.take_operations());
-        alone.page(wanted).await?;
-        let mut operations = alone.recorder.take_operations();
-        operations.sort_unstable();
-        assert_eq!(operations, [vec!["GetItem"; gets], vec!["Query"; queries]].concat(), "{wanted}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_payment_reads_its_own_items_the_endpoints_and_their_places() -> Result<()> {
-    let alone = Alone::start().await?;
-    let id = alone.given.scheduled("rent-1", "2026-12-01").await?.payment_id;
-    // The first details, the head, the findings, the endpoints and their states.
-    let own = ["GetItem", "GetItem", "Query", "Query", "Query"];
-    for (wanted, before) in
-        [(format!("payment?id={id}"), &[][..]), (format!("find?text={id}"), &["GetItem", "Query", "Query"][..])]
-    {
-        drop(alone.recorder.take_operations());
-        alone.page(&wanted).await?;
-        assert_eq!(alone.recorder.take_operations(), [before, &own[..]].concat(), "{wanted}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_transaction_that_looks_like_a_payment_is_found() -> Result<()> {
     let alone = Alone::start().await?;
     let transaction = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
@@ -301,90 +229,5 @@ async fn a_closed_date_has_the_name_of_its_holiday() -> Result<()> {
     // A date that no calendar covers is not shown as open.
     let after = alone.page("day?date=2098-12-31").await?;
     assert!(after.contains("unknown: the calendar ends"), "{after}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()> {
-    let alone = Alone::start().await?;
-    let mut created = Vec::new();
-    for n in 0..230 {
-        let account = format!("payer-{}", n % 7).parse()?;
-        let key = format!("key-{n}");
-        let at = format!("2026-12-01T12:00:{:02}Z", n % 60);
-        let at = ScheduledFor::Instant(at.parse()?);
-        let created_now = alone.given.scheduled_as(&key, "2026-12-01", |instruction| {
-            (instruction.account, instruction.scheduled_for) = (account, at);
-        });
-        created.push(created_now.await?.payment_id.to_string());
-    }
-    let links = alone.pages("list?date=2026-12-01&status=SCHEDULED").await?.concat();
-    let ids = links.iter().filter_map(|link| link.strip_prefix("payment?id=")?.split('&').next());
-    let mut shown: Vec<_> = ids.map(str::to_owned).collect();
-    assert_eq!(shown.len(), 230);
-    let times = |id: &String| {
-        let place = created.iter().position(|known| known == id).unwrap_or(usize::MAX);
-        (place % 60, id.clone())
-    };
-    assert!(shown.is_sorted_by_key(times), "{shown:?}");
-    created.sort_unstable();
-    shown.sort_unstable();
-    assert_eq!(shown, created);
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_last_date_leads_no_further() -> Result<()> {
-    let alone = Alone::start().await?;
-    for (wanted, has, lacks) in [
-        ("day?date=2099-12-31", "#day?date=2099-12-30", "Day after"),
-        ("day?date=2000-01-01", "#day?date=2000-01-02", "Day before"),
-        ("ahead?from=2099-12-15", "#ahead?from=2099-11-14", "Later"),
-        ("ahead?from=2000-01-01", "#ahead?from=2000-02-01", "Earlier"),
-    ] {
-        let page = alone.page(wanted).await?;
-        assert!(page.contains(has) && !page.contains(lacks), "{wanted}: {page}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_filter_looks_at_a_bounded_number_of_payments_and_goes_on() -> Result<()> {
-    let alone = Alone::start().await?;
-    for n in 0..120 {
-        let reference = if n % 40 == 7 { "Rent 2026" } else { "other" };
-        let payee = if n % 2 == 0 { "city-water" } else { "landlord" }.parse()?;
-        let key = format!("key-{n}");
-        let created = alone.given.scheduled_as(&key, "2026-12-01", |instruction| {
-            (instruction.payee, instruction.reference) = (payee, reference.parse().ok());
-        });
-        created.await?;
-    }
-    const LIST: &str = "list?date=2026-12-01&status=SCHEDULED";
-    for (filter, matching) in [
-        ("&reference=rent", 3),
-        ("&reference=RENT&payee=lord", 3),
-        ("&reference=rent&payee=water", 0),
-        ("&account=nobody", 0),
-        ("&amount=5.00", 120),
-        ("&amount=5.01", 0),
-        ("&code=AM04", 0),
-        ("", 120),
-    ] {
-        let pages = alone.pages(&format!("{LIST}{filter}")).await?;
-        let rows = pages.iter().flatten().filter(|link| link.starts_with("payment?id=")).count();
-        assert_eq!(rows, matching, "{filter}");
-        assert_eq!(pages.len(), matching.div_ceil(50).max(1), "{filter}");
-    }
-    let filtered = alone.page(&format!("{LIST}&reference=rent")).await?;
-    assert!(
-        filtered.contains("3 of the 120 payments that were looked at here match. These are the last"),
-        "{filtered}"
-    );
-    let nothing = alone.page(&format!("{LIST}&reference=no")).await?;
-    assert!(nothing.contains("Nothing matches.") && nothing.contains("Clear filters"), "{nothing}");
-    for wrong in ["&amount=x", "&code=am04", &format!("&account={}", "a".repeat(49)), "&account=a&account=b"] {
-        assert_eq!(alone.view(&format!("{LIST}{wrong}")).await?.status, 400, "{wrong}");
-    }
     Ok(())
 }

@@ -62,11 +62,11 @@ fn processed(details: &Details, transaction_id: &str) -> Value {
 }
 
 /// The finding of such a result.
-fn finding(head: &Head, settlement: Settlement) -> Finding {
+fn finding(head: &Head, settlement: Settlement) -> Result<Finding> {
     let (money, payee) = (head.money, head.payee.clone());
     let (key, stands) = (head.key(), head.state.clone());
     let told = Told { settlement, money, payee: payee.clone() };
-    Finding { key, money, payee, stands, told, found_at: "2026-11-20T09:00:00Z".parse().unwrap(), closed: None }
+    Ok(Finding { key, money, payee, stands, told, found_at: "2026-11-20T09:00:00Z".parse()?, closed: None })
 }
 
 #[tokio::test]
@@ -85,8 +85,8 @@ async fn each_contradicting_result_is_a_finding_once() -> Result<()> {
     let mut all = Vec::new();
     for (details, transaction_id) in [(&settled, "TX-2"), (&cancelled, "TX-3")] {
         let head = alone.given.store.head(&details.key()).await?.context("a head")?;
-        let want = finding(&head, Settlement::Processed(transaction_id.parse()?));
-        assert_eq!(alone.findings(details).await?, [want.clone()]);
+        let want = finding(&head, Settlement::Processed(transaction_id.parse()?))?;
+        assert_eq!(alone.findings(details).await?, std::slice::from_ref(&want));
         all.push(want);
     }
     all.sort_by_key(|finding| finding.key.slot.payment_id.to_string());
@@ -100,7 +100,7 @@ async fn a_repeated_result_reopens_no_finding() -> Result<()> {
     let settled = alone.given.pending("settled").await?;
     let second = processed(&settled, "TX-2");
     drop(alone.deliver(&[processed(&settled, "TX-1"), second.clone()]).await?);
-    drop(alone.deliver(&[second.clone()]).await?);
+    drop(alone.deliver(std::slice::from_ref(&second)).await?);
     let [found] = &alone.open().await?[..] else { panic!("one finding is open") };
     let (id, hash) = (settled.payment_id, found.told.hash());
     let closed = |by: &str| FindingClosed {

@@ -64,6 +64,11 @@ impl Script {
         Self { seed, payments, data_bytes, data_kind, day, begins: zone.start_of(day) }
     }
 
+    /// Returns the number of payments.
+    pub(super) fn payments(&self) -> u64 {
+        self.payments
+    }
+
     /// Returns the day.
     pub(super) fn day(&self) -> BusinessDate {
         self.day

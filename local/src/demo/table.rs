@@ -28,16 +28,16 @@ impl fmt::Display for Summary {
 
 impl Summary {
     fn statuses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {:<34}{:>12}", "STATUS", "PAYMENTS")?;
+        writeln!(f, "  {:<42}{:>12}", "STATUS", "PAYMENTS")?;
         for status in Status::ALL {
             let count = self.audit.with_status(status);
             if count == 0 {
                 continue;
             }
-            writeln!(f, "  {:<34}{:>12}", status.as_str(), grouped(count))?;
+            writeln!(f, "  {:<42}{:>12}", status.as_str(), grouped(count))?;
             if status == Status::Failed {
                 for (why, count) in &self.audit.reasons {
-                    writeln!(f, "    {why:<32}{:>12}", grouped(*count))?;
+                    writeln!(f, "    {why:<40}{:>12}", grouped(*count))?;
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Summary {
 
 fn row(cells: &[String; 6]) -> String {
     let [payments, seconds, rate, units, each, budget] = cells;
-    format!("{payments:>9}{seconds:>9}{rate:>12}{units:>12}{each:>12}{budget:>13}")
+    format!("{payments:>9}{seconds:>9}{rate:>12}{units:>13}{each:>12}{budget:>13}")
 }
 
 /// Returns a minute of the day as clocks show it, modulo a day.

@@ -361,10 +361,7 @@ async fn effects(world: &World, name: &str) -> Result<u32> {
             sent(world, &id).await?.0.unwrap_or_default() - 1
         }
         "close-finding" => u32::from(world.store().await.open_findings(10).await?.findings.is_empty()),
-        _ => {
-            let (endpoint, state) = endpoint(world).await?;
-            u32::from(endpoint.disabled(&state).is_none())
-        }
+        _ => endpoint(world).await.map(|(endpoint, state)| u32::from(endpoint.disabled(&state).is_none()))?,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Golden items of the bank's own work: last runs, figures, the report's run, a recount's drift, findings, the audit trail.
+//! Golden items of the bank's own work: runs, figures, the report's run, drift, findings, the audit trail.
 
 use payments_model::{
     ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Money, PaymentId, Settlement,
@@ -38,8 +38,8 @@ async fn put_runs(store: &Store) -> Result<()> {
 }
 
 /// The payment of the findings.
-fn payment() -> PaymentId {
-    PaymentId::derive(&"tenant".parse().unwrap(), &"rent".parse().unwrap())
+fn payment() -> Result<PaymentId> {
+    Ok(PaymentId::derive(&"tenant".parse()?, &"rent".parse()?))
 }
 
 /// Findings: an open one, and a closed one.
@@ -47,7 +47,7 @@ fn findings() -> Result<[Finding; 2]> {
     let money = Money { amount: "125000".parse()?, currency: "GBP".parse()? };
     let finding = |stands: State, settlement: Settlement, closed| -> Result<_> {
         let told = Told { settlement, money, payee: "landlord".parse()? };
-        let slot = Slot { at: "2026-12-01T00:00:00Z".parse()?, payment_id: payment() };
+        let slot = Slot { at: "2026-12-01T00:00:00Z".parse()?, payment_id: payment()? };
         let key = HeadKey { account: "tenant".parse()?, slot };
         Ok(Finding { key, money, payee: "landlord".parse()?, stands, told, found_at: AT.parse()?, closed })
     };
@@ -135,7 +135,7 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let mut found = from.evidence(date()?, date()?).await?;
     let evidence = found.remove(&date()?).and_then(|found| found.evidence).context("no finding")?;
     to.keep_evidence(date()?, &evidence, None).await?;
-    let found: Vec<Finding> = from.findings_of(payment()).await?.into_iter().collect::<Result<_, _>>()?;
+    let found: Vec<Finding> = from.findings_of(payment()?).await?.into_iter().collect::<Result<_, _>>()?;
     put_findings(&to, found).await?;
     for name in actions()? {
         let entry = from.audit_entry(name).await?.context("no action")?;

@@ -2,6 +2,7 @@
 
 mod events;
 mod facts;
+mod found;
 mod notices;
 mod timeline;
 
@@ -16,25 +17,9 @@ use crate::function::Console;
 use crate::guides::{DISPATCH_FAILURES, LOST_DETAILS, LOST_HEAD};
 use crate::html::{account_link, money, status, top};
 use crate::times::Times;
-use crate::views::payment::events::Seen;
+use crate::views::payment::found::Found;
 use crate::views::payment::notices::Sending;
 use crate::views::payment::timeline::Kind;
-
-/// The stored items of a payment.
-struct Found {
-    id: PaymentId,
-    /// Its first details, if they exist and can be read.
-    first: Option<Details>,
-    /// Its head; `None` if the create did not complete, or the head is lost.
-    head: Option<Head>,
-    /// The details in force and before, the latest first, without the first ones; or why they cannot be shown.
-    chain: Result<Vec<Details>, &'static str>,
-    /// The results that contradict it, and the number of those that cannot be read.
-    findings: Vec<Finding>,
-    unreadable: usize,
-    /// The webhook endpoints; empty if they cannot be read.
-    endpoints: Vec<Seen>,
-}
 
 impl Console {
     /// The view of one payment: one read for its first details, one or two for its head, one for each amendment, one for its
@@ -72,32 +57,30 @@ impl Console {
         if first.is_none() && head.is_none() {
             return Ok(None);
         }
-        let deadline = self.deadline();
-        let chain = match &head {
-            None => Ok(Vec::new()),
-            Some(head) => match readable(id, self.store.details_chain(head, || !deadline.has_come()).await)? {
-                Some(Some(chain)) => Ok(chain),
-                Some(None) => Err("DynamoDB is slow, so what the payment was is not shown; try again"),
-                None => Err("What the payment was cannot be read; the function's log says why"),
-            },
-        };
-        let all = self.store.findings_of(id).await?;
-        let (mut findings, mut unreadable) = (Vec::new(), 0);
-        for finding in all {
-            match finding {
-                Ok(finding) => findings.push(finding),
-                Err(error) => {
-                    tracing::error!(payment = %id, %error, "a finding of a payment cannot be read");
-                    unreadable += 1;
-                }
-            }
-        }
-        let endpoints = self.seen_by_endpoints().await.unwrap_or_else(|error| {
+        let (chain, findings, endpoints) =
+            tokio::join!(self.chain_of(id, head.as_ref()), self.store.findings_of(id), self.seen_by_endpoints());
+        let (chain, (findings, unreadable)) = (chain?, told(id, findings?));
+        let endpoints = endpoints.unwrap_or_else(|error| {
             tracing::error!(payment = %id, %error, "the endpoints cannot be read, so a payment's deliveries are not shown");
             Vec::new()
         });
         let found = Found { id, first, head, chain, findings, unreadable, endpoints };
         Ok(Some(self.payment_page(&found, &key, shown)))
+    }
+
+    /// The details in force and before, without the first ones; or why they cannot be shown.
+    async fn chain_of(
+        &self,
+        id: PaymentId,
+        head: Option<&Head>,
+    ) -> Result<Result<Vec<Details>, &'static str>, Problem> {
+        let Some(head) = head else { return Ok(Ok(Vec::new())) };
+        let deadline = self.deadline();
+        Ok(match readable(id, self.store.details_chain(head, || !deadline.has_come()).await)? {
+            Some(Some(chain)) => Ok(chain),
+            Some(None) => Err("DynamoDB is slow, so what the payment was is not shown; try again"),
+            None => Err("What the payment was cannot be read; the function's log says why"),
+        })
     }
 
     /// A line below a payment's status, for a list: the requests of a pending one, the reason of a failed one.
@@ -159,6 +142,21 @@ fn readable<T>(id: PaymentId, read: Result<T, StoreError>) -> Result<Option<T>, 
     }
 }
 
+/// The findings that can be read, and the number of the others.
+fn told(id: PaymentId, all: Vec<Result<Finding, StoreError>>) -> (Vec<Finding>, usize) {
+    let (mut findings, mut unreadable) = (Vec::new(), 0);
+    for finding in all {
+        match finding {
+            Ok(finding) => findings.push(finding),
+            Err(error) => {
+                tracing::error!(payment = %id, %error, "a finding of a payment cannot be read");
+                unreadable += 1;
+            }
+        }
+    }
+    (findings, unreadable)
+}
+
 /// The top of the view: amount, status, both accounts, and the cancel of a scheduled payment.
 fn title(found: &Found, sending: Option<&Sending>, times: Times) -> Markup {
     let instruction = found.first.as_ref().map(|first| &first.instruction);
@@ -179,7 +177,7 @@ fn title(found: &Found, sending: Option<&Sending>, times: Times) -> Markup {
                     None => span class="pill stop" { "No head" },
                 }
                 @if is_open { span class="pill stop" { "Contradiction" } }
-                @if sending.is_some_and(Sending::is_used_up) { span class="pill stop" { "Stuck" } }
+                @if sending.is_some_and(Sending::is_stuck) { span class="pill stop" { "Stuck" } }
                 @if let Some(head) = &found.head { (cancel(head)) }
             }
             @if let (Some(payee), Some(account)) = (payee, account) {

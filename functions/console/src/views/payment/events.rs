@@ -1,18 +1,16 @@
-//! A payment's events, and where each is on its way to the webhook endpoints. Deliveries are not stored: an event is delivered if the
-//! endpoint's place in the log is past it.
+//! A payment's events, and whether each webhook endpoint has them.
+//!
+//! Deliveries are not stored: an event is delivered if the endpoint's place in the log is past it.
 
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use futures::stream::{StreamExt as _, iter};
-use payments_model::{Details, EventFields, EventKind, Head, PaymentId, PreviousFields, UtcSecond};
-use payments_store::{LogHead, LogPosition, LogRead, StoreError, WebhookEndpoint, WebhookState};
+use payments_model::{AccountId, Details, EventFields, EventKind, Head, PaymentId, PreviousFields, UtcSecond};
+use payments_store::{LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState};
 use serde::Deserialize;
 
 use crate::function::Console;
-
-/// The endpoints whose places are looked up at once.
-const AT_ONCE: usize = 5;
 
 /// Events that are further apart are in the log in the order of their times.
 const APART: TimeDelta = TimeDelta::minutes(1);
@@ -62,13 +60,13 @@ struct Stamp {
 }
 
 impl OwnEvent {
-    fn new(head: &Head, version: u32, kind: EventKind, at: UtcSecond, previous: Option<PreviousFields>) -> Self {
+    fn new(head: &Head, payee: &AccountId, version: u32, kind: EventKind, at: UtcSecond) -> Self {
         let fields = EventFields {
             id: format!("-{}-{version}", head.payment_id),
             kind: kind.as_str().to_owned(),
             account_id: Some(head.account.to_string()),
-            payee_account_id: Some(head.payee.to_string()),
-            previous,
+            payee_account_id: Some(payee.to_string()),
+            previous: None,
             payment_id: Some(head.payment_id.to_string()),
         };
         Self { version, kind, at, fields }
@@ -82,17 +80,20 @@ impl OwnEvent {
 
 /// The events of a payment, by its head and its amendments, the latest first.
 pub(super) fn of_payment(head: &Head, first: Option<&Details>, chain: &[Details]) -> Vec<OwnEvent> {
-    let mut events = vec![OwnEvent::new(head, 1, EventKind::Scheduled, head.created_at(), None)];
+    let payee = first.map_or(&head.payee, |first| &first.instruction.payee);
+    let mut events = vec![OwnEvent::new(head, payee, 1, EventKind::Scheduled, head.created_at())];
     let before = chain.iter().skip(1).map(Some).chain([first]);
     for (details, before) in chain.iter().zip(before) {
-        let payee = before.map(|before| &before.instruction.payee).filter(|payee| **payee != details.instruction.payee);
-        let previous = PreviousFields { payee_account_id: payee.map(ToString::to_string) };
+        let (payee, at) = (&details.instruction.payee, details.created_at);
         let version = details.amendment.map_or(1, |amendment| amendment.name.version);
-        events.push(OwnEvent::new(head, version, EventKind::Amended, details.created_at, Some(previous)));
+        let mut event = OwnEvent::new(head, payee, version, EventKind::Amended, at);
+        let previous = before.map(|before| before.instruction.payee.to_string());
+        event.fields.previous = Some(PreviousFields { payee_account_id: previous });
+        events.push(event);
     }
     for (place, entry) in head.moved.iter().rev().enumerate() {
         let version = head.version.saturating_sub(u32::try_from(place).unwrap_or(u32::MAX));
-        events.push(OwnEvent::new(head, version, EventKind::from_status(entry.status), entry.at, None));
+        events.push(OwnEvent::new(head, &head.payee, version, EventKind::from_status(entry.status), entry.at));
     }
     events
 }
@@ -131,11 +132,10 @@ impl Console {
     /// The endpoints with the events around their places: two queries, the log's head, and a segment for each place. An endpoint
     /// that cannot be read is left out.
     pub(super) async fn seen_by_endpoints(&self) -> Result<Vec<Seen>, StoreError> {
-        let (endpoints, mut states) = self.endpoints_and_states().await?;
-        if endpoints.is_empty() {
-            return Ok(Vec::new());
-        }
-        let Some(log) = self.store.log_head().await? else { return Ok(Vec::new()) };
+        let (endpoints, states, log) =
+            tokio::join!(self.store.webhook_endpoints(), self.store.webhook_states(), self.store.log_head());
+        let (endpoints, mut states) = (endpoints?, states?);
+        let Some(log) = log?.filter(|_| !endpoints.is_empty()) else { return Ok(Vec::new()) };
         let readable: Vec<_> = endpoints
             .into_iter()
             .filter_map(|(id, endpoint)| Some((endpoint.ok()?, states.remove(&id)?.ok()?)))
@@ -144,7 +144,8 @@ impl Console {
         places.sort_unstable();
         places.dedup();
         let log = &log;
-        let looks = iter(places.clone()).map(|place| async move { self.near(log, place).await }).buffered(AT_ONCE);
+        let looks =
+            iter(places.clone()).map(|place| async move { self.near(log, place).await }).buffered(MAX_ENDPOINTS);
         let looks: Vec<Option<Near>> = looks.collect().await;
         let near = |place: LogPosition| {
             let found = places.iter().position(|known| *known == place).and_then(|found| looks[found].as_ref());
@@ -186,7 +187,7 @@ impl Console {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{AccountId, EventFilter, Status};
+    use payments_model::{EventFilter, Status};
     use payments_store::EndpointChoice;
 
     use super::*;

@@ -5,7 +5,7 @@ use payments_model::{DateRule, Details, Head, Instruction, ScheduledFor, Status}
 
 use crate::html::{amount, copied, fact, grouped, link};
 use crate::times::Times;
-use crate::views::payment::Found;
+use crate::views::payment::found::Found;
 use crate::views::payment::timeline::{who, why_moved};
 
 /// The panel of facts. Without a head, the first details say what is known.

@@ -25,13 +25,17 @@ impl Sending {
         matches!(self.requests.next_request(self.max_attempts), NextRequest::Operator(_))
     }
 
+    /// Whether the wait after the last request is over, too.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.requests.next_step(self.times.now, self.max_attempts) == NextStep::Stuck
+    }
+
     /// The notice that no request follows, with the action that sends one more.
     fn notice(&self, head: &Head) -> Markup {
         let Requests { since, attempt, .. } = self.requests;
         let waited = (self.times.now.as_chrono() - since.as_chrono()).num_seconds();
-        let is_stuck = self.requests.next_step(self.times.now, self.max_attempts) == NextStep::Stuck;
         html! {
-            div class=(if is_stuck { "notice now" } else { "notice" }) {
+            div class=(if self.is_stuck() { "notice now" } else { "notice" }) {
                 h2 { @if attempt > self.max_attempts { (attempt) " requests sent, none follows" } @else { (attempt) " of " (self.max_attempts) " requests sent, none follows" } }
                 p {
                     "The transaction service has given no result for " (span(waited)) ". Ask it whether it knows this payment. "

@@ -1,4 +1,4 @@
-//! What happened to a payment, newest first: statuses, amendments, requests, results, events and deliveries.
+//! The timeline of a payment, newest first: statuses, amendments, requests, results, events and deliveries.
 
 use maud::{Markup, html};
 use payments_model::redrive::{NextRequest, Requests};
@@ -8,8 +8,8 @@ use payments_model::{
 
 use crate::html::{amount, link, status, word};
 use crate::times::{Times, span};
-use crate::views::payment::Found;
 use crate::views::payment::events::{Delivery, Seen, of_payment};
+use crate::views::payment::found::Found;
 
 /// A part of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
