@@ -174,7 +174,7 @@ fn result(result: &str) -> Markup {
 fn form(month: &str, filter: &Filter) -> Markup {
     html! {
         form class="pad" data-view="audit" { div class="fields" {
-            label { "Month" input name="month" type="month" value=(month) required; }
+            label class="all" { "Month" input name="month" type="month" value=(month) required; }
             label { "Person" input name="person" size="14" maxlength="200" placeholder="anybody" value=(filter.person); }
             label { "Action" select name="action" {
                 option value="" { "Any" }
