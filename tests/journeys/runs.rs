@@ -50,7 +50,7 @@ async fn of_two_runs_at_once_the_later_end_stays() -> Result<()> {
     let store = World::open().await?.store().await;
     for (ended_at, claimed) in [
         ("2026-11-20T09:00:05Z", 1),
-        // It began before the other, and ends with it or after it.
+        // A run that ends in the same second or later replaces the first one.
         ("2026-11-20T09:00:05Z", 2),
         ("2026-11-20T09:00:04Z", 3),
     ] {

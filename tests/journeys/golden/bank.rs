@@ -1,4 +1,4 @@
-//! Golden items of the bank's own work: last runs, figures, the report's run, a recount's drift, findings, the audit trail.
+//! Golden items of the bank's own work: runs, figures, the report's job, a recount's drift, findings, the audit trail.
 
 use payments_model::{
     ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Money, PaymentId, Settlement,
