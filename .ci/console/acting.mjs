@@ -12,34 +12,77 @@ for (const where of [PHONE, DESK]) {
     await console.view(`payment?id=${id}`);
     await console.page.click("form[data-action=cancel] button");
     await console.page.waitForSelector("#dialog[open] #dialog-title");
-    must((await console.text("#dialog")).includes(id), "the preview does not name it");
+    must((await console.page.$("#dialog a[title=\"" + id + "\"]")) !== null, "the preview does not name it");
     must((await own.ask(`/accounts/acc-1/payments/${id}`)).json.status === "SCHEDULED", "the preview did it");
     await console.accessible();
     await console.fits();
-    await console.page.click("#dialog form[data-action=cancel] button");
+    await console.page.click("#dialog form[data-action=cancel] button:not([data-close])");
     await console.page.waitForFunction(() => document.querySelector("#dialog form[data-action]") === null);
     must((await own.ask(`/accounts/acc-1/payments/${id}`)).json.status === "CANCELLED", "it is not cancelled");
     await console.accessible();
     await console.page.keyboard.press("Escape");
     await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
-    await console.page.waitForFunction(() => document.querySelector("#main").textContent.includes("CANCELLED"));
+    await console.page.waitForFunction(() => document.querySelector("#main").textContent.includes("Cancelled"));
     await console.view("audit");
-    must((await console.text("#main")).includes(id), "the trail does not have it");
+    must((await console.page.$("#main a[title=\"" + id + "\"]")) !== null, "the trail does not have it");
   }, { viewport: where });
 }
 
-/** Every other action: where its form is, and what an operator types into it. */
+/** A list of three payments. */
+async function selectable(name) {
+  const date = day.later(21), ids = [];
+  for (const n of [0, 1, 2]) {
+    ids.push(await create(own, "acc-1", `${name}-${n}`, day.order({ scheduledFor: date, dateRule: "none", amountMinor: 100_001, reference: name })));
+  }
+  return { ids, list: `list?date=${date}&status=SCHEDULED&reference=${name}` };
+}
+
+for (const where of [PHONE, DESK]) {
+  await check(`payments of a list are selected and cancelled, ${where === PHONE ? "phone" : "desk"}`, async (console) => {
+    const { ids, list } = await selectable(`selected-${where.width}`);
+    await console.signIn("act");
+    await console.view(list);
+    must(!(await console.page.$eval(".pick", (pick) => pick.checkVisibility())), "nothing is selected, and it says so");
+    for (const id of ids.slice(1)) await console.page.click(`[name=payments][value="${id}"]`);
+    must((await console.text(".pick p")).includes("2 selected 2,000.02 GBP"), `it says ${await console.text(".pick p")}`);
+    await console.accessible();
+    await console.fits();
+    await console.page.click(".pick .danger");
+    await console.page.waitForSelector("#dialog[open] .fill");
+    const preview = await console.text("#dialog");
+    must(!preview.includes(ids[0].slice(0, 8)) && ids.slice(1).every((id) => preview.includes(id.slice(0, 8))), `the preview has ${preview}`);
+    await console.page.click("#dialog .fill");
+    await console.page.waitForFunction(() => document.querySelector("#dialog form[data-action]") === null);
+    const statuses = await Promise.all(ids.map(async (id) => (await own.ask(`/accounts/acc-1/payments/${id}`)).json.status));
+    must(statuses.join() === "SCHEDULED,CANCELLED,CANCELLED", `they are ${statuses}`);
+  }, { viewport: where });
+}
+
+await check("who only looks sees a list, and selects nothing", async (console) => {
+  const { ids, list } = await selectable("looked-at");
+  await console.signIn("look");
+  await console.view(list);
+  must(await console.page.$eval("#main table", (table) => table.checkVisibility()), "the list is hidden");
+  must((await console.text("#main table")).includes(ids[0].slice(0, 8)), "the list has not the payment");
+  const shown = await console.page.$$eval("#main [type=checkbox], #main .pick", (parts) => parts.filter((part) => part.checkVisibility()).length);
+  must(shown === 0, `${shown} parts select`);
+});
+
+/** Every other action: where its form is, its name in the trail, and what an operator types into the view and into the dialog. */
 const ACTS = [
-  ["bank", "start-sweep"], ["bank", "start-redrive"], ["bank", "start-report"], ["bank", "start-archive"], ["bank", "look-for-redates"],
-  ["bank", "start-recount", { from: day.today, to: day.today }],
-  ["bank", "redate", { calendar: "GB", from: day.later(1), to: day.later(14) }],
-  ["queues", "move-dead-letters"],
-  ["endpoints", "test-endpoint"], ["endpoints", "skip-event"], ["endpoints", "replay-endpoint", { cursor: day.cursor }],
+  ["bank", "start-sweep", "Started a sweep"], ["bank", "start-redrive", "Started a redrive"], ["bank", "start-report", "Started a report"],
+  ["bank", "start-archive", "Started the archive"], ["bank", "look-for-redates", "Started a count"],
+  ["bank", "start-recount", "Started a recount", { from: day.today, to: day.today }],
+  ["bank", "redate", "Started a redate", { calendar: "GB", from: day.later(1), to: day.later(14) }],
+  ["queues", "move-dead-letters", "Moved back"],
+  ["endpoints", "test-endpoint", "Tested"], ["endpoints", "skip-event", "Skipped an event"],
+  ["endpoints?id=shop", "enable-endpoint", "Enabled"],
+  ["endpoints?id=broken", "replay-endpoint", "Replayed to", {}, { since: `${day.today}T11:00` }],
 ];
 
 await check("every action is previewed, done and in the trail, phone", async (console) => {
   await console.signIn("act");
-  for (const [view, action, typed] of ACTS) {
+  for (const [view, action, , typed, asked] of ACTS) {
     // From another view: the address of this one may be there already, and is asked for again when the dialog closes.
     await console.view("ahead");
     await console.view(view);
@@ -54,18 +97,25 @@ await check("every action is previewed, done and in the trail, phone", async (co
     });
     await console.accessible();
     await console.fits();
-    await console.page.click(`#dialog form[data-action=${action}] button`);
-    await console.page.waitForSelector("#dialog[open] ul li", { timeout: 15_000 }).catch(async () => {
+    for (const [name, value] of Object.entries(asked ?? {})) {
+      await console.page.$eval(`#dialog [name=${name}]`, (field, value) => (field.value = value), value);
+      await console.page.click(`#dialog form[data-action=${action}] button:not([data-close])`);
+      await console.page.waitForSelector("#dialog [name=step][value=do]", { timeout: 15_000 });
+      await console.accessible();
+      await console.fits();
+    }
+    await console.page.click(`#dialog form[data-action=${action}] button:not([data-close])`);
+    await console.page.waitForSelector("#dialog[open] a[href^='#audit']", { timeout: 15_000 }).catch(async () => {
       throw new Error(`nothing came of ${action}: ${await console.text("#dialog")}`);
     });
-    must(!(await console.text("#dialog ul")).includes("refused"), `${action}: ${await console.text("#dialog ul")}`);
+    must(!(await console.text("#dialog")).includes("Refused"), `${action}: ${await console.text("#dialog")}`);
     await console.accessible();
     await console.page.keyboard.press("Escape");
     await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
   }
   await console.view("audit");
   const trail = await console.page.$$eval("#main tbody tr", (rows) => rows.map((row) => row.textContent));
-  for (const [, action] of ACTS) must(trail.some((row) => row.includes(action)), `the trail does not have ${action}`);
+  for (const [, , did] of ACTS) must(trail.some((row) => row.includes(did)), `the trail does not have: ${did}`);
 }, { viewport: PHONE });
 
 await check("what cannot be done says why", async (console) => {
@@ -150,7 +200,7 @@ await check("hostile texts are texts", async (console) => {
   const shown = await console.text("#main");
   for (const text of HOSTILE) must(shown.includes(text) || shown.includes(JSON.stringify(text).slice(1, -1)), `not shown: ${text}`);
   await inert(console);
-  await console.view("endpoints");
+  await console.view("endpoints?id=shop");
   must((await console.text("#main")).includes(HOSTILE[1]), "the description is not shown");
   await inert(console);
   await console.view(`find?account=hostile&key=${encodeURIComponent(HOSTILE[0])}`);

@@ -13,9 +13,10 @@ export const own = await bank(BANK_URL, true);
 export const day = await filled(own);
 export const VIEWS = [
   "day", `day?date=${day.later(5)}`, "ahead", `ahead?from=${day.later(31)}`, `list?date=${day.today}&status=PROCESSED`,
-  `list?date=${day.later(400)}&status=SCHEDULED`, "find", "find?text=nothing", `find?text=${day.settled.transactionId}`,
+  `list?date=${day.later(400)}&status=SCHEDULED`, "find", "find?text=nothing", "find?text=44102700", `find?text=10000.00&date=${day.today}`, "find?text=acc-1",
+  "account?id=acc-1", "account?id=acc-1&show=past", "account?id=nobody", `account?id=${"a".repeat(48)}&show=all`, `find?text=${day.settled.transactionId}`,
   `find?account=acc-1&key=amended`, `payment?id=${day.settled.paymentId}`, `payment?id=${day.amended}`, `payment?id=${day.cancelled}`,
-  `payment?id=${day.hostile.id}`, `payment?id=${day.hostile.long}`, "waiting", "endpoints", "bank", "audit",
+  `payment?id=${day.hostile.id}`, `payment?id=${day.hostile.long}`, "waiting", "endpoints", "endpoints?id=broken", "bank", "audit", "audit?action=cancel&person=nobody",
   "alarms", "alarms?at=entries", "operations?at=a-holiday-is-announced", "restore",
   "queues", "sample?queue=dispatch-failures", "reports", `reports?from=${day.today}`, `report?name=${day.report}`,
 ];

@@ -14,6 +14,7 @@ use crate::facts::heads::{Tables, id_of};
 use crate::laws::amended_events;
 use crate::laws::counters;
 use crate::laws::event_origins;
+use crate::laws::findings;
 use crate::laws::kept_segments::check_segment;
 use crate::plans::outages::Outage;
 use crate::time::pause;
@@ -107,6 +108,19 @@ async fn recount(bank: &Bank, checker: &mut Checker) -> Result<()> {
         Err(error) => drop(checker.violations.insert(format!("the recount failed: {error}"))),
     }
     Ok(())
+}
+
+/// The findings are the results that contradict their payments. A restore can take back a settlement or a finding.
+pub(crate) fn check_findings(bank: &Bank, tables: &Tables, checker: &mut Checker) {
+    let state = bank.state();
+    if !state.restores.is_empty() {
+        return;
+    }
+    let asked: BTreeSet<String> =
+        bank.requests.sent().iter().filter_map(|sent| Some(sent.request["paymentId"].as_str()?.to_owned())).collect();
+    let settlement = |id: String| Some((id.clone(), state.service.settings().settlement_of(id.parse().ok()?)));
+    let settlements: Vec<_> = asked.into_iter().filter_map(settlement).collect();
+    checker.violations.extend(findings::check(tables, &state.told, &settlements));
 }
 
 /// The queues are empty, except for results of payments that a restore lost. Records that

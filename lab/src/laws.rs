@@ -12,6 +12,7 @@ mod conditions;
 pub mod consumer;
 pub mod counters;
 pub(crate) mod event_origins;
+pub mod findings;
 pub mod journal;
 pub(crate) mod kept_segments;
 mod legal_changes;

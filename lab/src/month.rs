@@ -157,6 +157,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         checker.check_end(&bank, &tables, &published(&files).await?);
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &tables, &mut checker);
+        ending::check_findings(&bank, &tables, &mut checker);
         ending::check_log(&bank, &mut checker)?;
         if settings.is_healthy() && settings.outages.is_empty() {
             ending::check_requests(&bank, &mut checker);

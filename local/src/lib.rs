@@ -10,6 +10,7 @@ pub mod docs;
 mod example_dates;
 pub mod gateway;
 mod invoke;
+pub mod listen;
 pub mod provider;
 mod reports;
 pub mod sandbox;

@@ -3,12 +3,13 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::{Parser, Subcommand};
 use payments_allocator as _;
 use payments_boot::{Clock, Lookup, log_filter, version};
 use payments_local::business_days::{Dates, Parameters};
 use payments_local::demo::{self, Progress};
+use payments_local::listen::{self, Listener};
 use payments_local::sandbox::CLOCK_PATH;
 use payments_local::signals::{LONGEST_STOP, Signals};
 use payments_local::{Options, System, welcome};
@@ -95,9 +96,42 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Shows the events of a running bank, and forwards them to a program that you write.
+    ///
+    /// Creates a webhook endpoint at the bank, verifies each message, prints its events, sends it on with its original
+    /// headers, and answers the bank with the program's status. If the program does not answer, the bank gets 502, and
+    /// tries again. Ctrl-C deletes the endpoint.
+    #[command(after_help = LISTEN_EXAMPLES)]
+    Listen {
+        /// The URL of your program; without it, each message is shown and accepted.
+        #[arg(long, value_name = "URL")]
+        forward_to: Option<String>,
+
+        /// The URL of the bank.
+        #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
+        bank: String,
+
+        /// The access token, if the bank requires one: a machine's, with the scope payments/webhooks.
+        #[arg(long, value_name = "TOKEN")]
+        token: Option<String>,
+
+        /// Of the events of status changes, only those of this type; can be given several times.
+        #[arg(long = "type", value_name = "TYPE")]
+        types: Vec<String>,
+
+        /// Of the events that name an account, only those of this one; can be given several times.
+        #[arg(long = "account", value_name = "ID")]
+        accounts: Vec<String>,
+    },
     /// Checks a stack's parameters of business days, as its functions do when they start. Deploy them only if it accepts them.
     BusinessDays(Parameters),
 }
+
+const LISTEN_EXAMPLES: &str = "Examples:
+  cargo local --sandbox                                              # a bank, in another terminal
+  cargo local listen                                                 # shows its events
+  cargo local listen --forward-to http://127.0.0.1:3000/hooks
+  cargo local listen --forward-to http://127.0.0.1:3000/hooks --type payment.failed --account acc-1";
 
 /// The most payments of a demo. All are in memory, where 10,000 took 224 MB.
 const MAX_PAYMENTS: u64 = 1_000_000;
@@ -120,6 +154,11 @@ async fn main() -> Result<()> {
             registry.with(log).init();
             play(&demo::Settings { payments, seed, data_bytes: None, data_kind }, reports, json).await
         }
+        Some(Command::Listen { forward_to, bank, token, types, accounts }) => {
+            registry.with(log.with_writer(std::io::stderr)).init();
+            let [types, accounts] = [types, accounts].map(|all| all.into_iter().collect());
+            hear(&listen::Settings { bank, forward_to, token, types, accounts }).await
+        }
         Some(Command::BusinessDays(parameters)) => {
             println!("{}", parameters.check(Clock::system().now())?);
             Ok(())
@@ -141,6 +180,14 @@ async fn play(settings: &demo::Settings, reports: Option<PathBuf>, json: bool) -
         println!("{summary}");
     }
     summary.check()
+}
+
+async fn hear(settings: &listen::Settings) -> Result<()> {
+    let mut signals = Signals::listen()?;
+    let listener = Listener::start(settings, &Clock::system(), |line| println!("{line}")).await?;
+    signals.next().await?;
+    println!("\nDeleting the endpoint {}. Ctrl-C leaves it at the bank.", listener.endpoint());
+    signals.end(listener.stop()).await?.context("the endpoint is still at the bank")?
 }
 
 /// Creates a temporary folder that stays after this process.

@@ -16,12 +16,15 @@ const WHOLE: &str = "  {bar:40.green} {percent:>3}%  {elapsed}";
 /// The time between two drawings of the elapsed time, while nothing else changes.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Writes a line.
+type Write = dyn Fn(&str) + Send + Sync;
+
 /// A message and bars under it, or lines, or nothing.
 pub struct Progress {
     bars: MultiProgress,
     message: ProgressBar,
     counts: Vec<ProgressBar>,
-    write: Option<Box<dyn Fn(&str) + Send + Sync>>,
+    write: Option<Box<Write>>,
 }
 
 impl Progress {

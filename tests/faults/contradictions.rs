@@ -2,14 +2,33 @@
 //!
 //! In a month, the transaction service moves what it was asked to.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use payments_lab::facts::intent::Intent;
 use payments_lab::facts::results::processed;
+use payments_model::PaymentId;
 use serde_json::{Value, json};
 
 use crate::kit::fixture::Fixture;
 use crate::kit::invariants::Stage;
 use crate::kit::transaction_service::{read_requests, result_of};
 use crate::poison::bodies;
+
+/// The payments that do not have exactly one finding, which is open.
+pub(crate) async fn without_one_finding(fixture: &Fixture, intents: &[Intent]) -> Result<Vec<String>> {
+    let store = fixture.world.store().await;
+    let open = store.open_findings(u16::MAX).await?.findings;
+    let open: Vec<PaymentId> = open.into_iter().map(|open| Ok(open?.key.slot.payment_id)).collect::<Result<_>>()?;
+    let mut wrong = Vec::new();
+    for intent in intents {
+        let id: PaymentId = intent.accepted.as_deref().context("it was accepted")?.parse()?;
+        let found = store.findings_of(id).await?.len();
+        let marks = open.iter().filter(|open| **open == id).count();
+        if (found, marks) != (1, 1) {
+            wrong.push(format!("{id} has {found} findings, and {marks} are open"));
+        }
+    }
+    Ok(wrong)
+}
 
 #[tokio::test]
 async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settles() -> Result<()> {

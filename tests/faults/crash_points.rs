@@ -9,10 +9,12 @@ use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
 use payments_lab::facts::intent::Intent;
+use payments_lab::facts::results::failed;
 use payments_machine::layers::random::Seed;
 use payments_tests::{Ask, CrashPoint, Reply, Way};
 use serde_json::json;
 
+use crate::contradictions::without_one_finding;
 use crate::kit::fault_plan::{WAYS, WAYS_OF_TRANSACTIONS, every_crash_point, run_to};
 use crate::kit::fixture::Fixture;
 use crate::kit::invariants::{self, Stage};
@@ -38,13 +40,21 @@ enum Work {
     Redrive,
     Dispatch,
     Settle,
+    /// Results that contradict settled payments.
+    Contradict,
     Aggregate,
 }
 
 impl Work {
     /// The ways in which its calls can fail.
     fn ways(self) -> impl Iterator<Item = Way> + Clone {
-        WAYS.into_iter().chain(WAYS_OF_TRANSACTIONS.into_iter().filter(move |_| self == Self::Aggregate))
+        // No condition of a finding fails if there is no such finding.
+        let fits = move |way: &Way| match self {
+            Self::Aggregate => true,
+            Self::Contradict => !way.name.contains("ConditionalCheckFailed"),
+            _ => false,
+        };
+        WAYS.into_iter().chain(WAYS_OF_TRANSACTIONS.into_iter().filter(fits))
     }
 
     /// Brings the system to where there is something to do.
@@ -90,6 +100,17 @@ impl Work {
                 fixture.serve(random.as_mut())?;
                 Ok(intents)
             }
+            Self::Contradict => {
+                let intents = fixture.pending(2).await?;
+                fixture.dispatch_all().await?;
+                let requests = transaction_service::read_requests(&fixture.requests, &fixture.time)?;
+                transaction_service::send_results(&requests, &fixture.results, &fixture.time, None)?;
+                fixture.settle_all().await?;
+                for request in &requests {
+                    fixture.send_result(&failed(request, "or not"))?;
+                }
+                Ok(intents)
+            }
             Self::Redrive => {
                 let intents = fixture.pending(3).await?;
                 fixture.dispatch_all().await?;
@@ -131,7 +152,7 @@ impl Work {
             Self::Redrive => fixture.tick(Action::Redrive).await.map(drop),
             Self::Dispatch => fixture.dispatch_step().await.map(drop),
             Self::Aggregate => fixture.aggregate_step().await.map(drop),
-            Self::Settle => {
+            Self::Settle | Self::Contradict => {
                 fixture.settle_step().await;
                 Ok(())
             }
@@ -139,7 +160,16 @@ impl Work {
     }
 
     fn is_http_request(self) -> bool {
-        !matches!(self, Self::Sweep | Self::Redrive | Self::Dispatch | Self::Settle | Self::Aggregate | Self::Redate)
+        !matches!(
+            self,
+            Self::Sweep
+                | Self::Redrive
+                | Self::Dispatch
+                | Self::Settle
+                | Self::Contradict
+                | Self::Aggregate
+                | Self::Redate
+        )
     }
 
     /// Whether the client was told that all it asked for is done.
@@ -197,7 +227,7 @@ impl Case {
         self.check("after the failure", invariants::violations(fixture, &intents, Stage::UnderWay).await?)?;
 
         if self.again {
-            if self.work == Work::Settle {
+            if matches!(self.work, Work::Settle | Work::Contradict) {
                 fixture.pass_visibility();
             }
             self.work.fire(fixture, &mut intents).await?;
@@ -216,6 +246,9 @@ impl Case {
             return Ok((run.reached, run.failed));
         }
         self.check("at the end", fixture.finish(&intents, random.clone()).await?)?;
+        if self.work == Work::Contradict {
+            self.check("of findings", without_one_finding(fixture, &intents).await?)?;
+        }
         if let Some(mut random) = random {
             let sent = fixture.faults.sent();
             disturbances::redeliver_since(fixture, &place, &mut random).await?;
@@ -303,6 +336,11 @@ async fn every_crash_point_of_dispatch() -> Result<()> {
 #[tokio::test]
 async fn every_crash_point_of_settle() -> Result<()> {
     every_crash_point_of(Work::Settle).await
+}
+
+#[tokio::test]
+async fn every_crash_point_of_a_contradicting_result() -> Result<()> {
+    every_crash_point_of(Work::Contradict).await
 }
 
 #[tokio::test]

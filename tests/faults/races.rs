@@ -36,6 +36,7 @@ use proptest::num::u8::ANY;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::Value;
 
+use crate::contradictions::without_one_finding;
 use crate::kit::disturbances;
 use crate::kit::fixture::{Fixture, dispatch, settle};
 use crate::kit::invariants::{self, Stage};
@@ -264,6 +265,9 @@ impl Races {
             self.finish_saturday().await?;
         }
         if conditions.weakness.is_none() {
+            if matches!(race, Race::Results) {
+                trouble.extend(without_one_finding(&self.fixture, &intents).await?);
+            }
             trouble
                 .extend(self.fixture.finish(&intents, conditions.disturbed.then(|| Seed(1).source("finish"))).await?);
             let sent = self.fixture.faults.sent();

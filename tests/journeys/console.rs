@@ -1,12 +1,18 @@
 //! The console: its rights, its reads, its actions, and texts of clients, which it shows as text.
 
 mod acting;
+mod day;
 mod deeds;
 mod guides;
 mod looking;
+mod mending;
 mod operating;
+mod reports;
 mod rights;
 mod searching;
+mod story;
+mod trail;
+mod waiting;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
@@ -119,7 +125,7 @@ async fn a_payment_is_found_by_each_of_its_names() -> Result<()> {
         "find?account=tenant&key=rent-1".to_owned(),
     ] {
         let text = page(&world, &wanted).await?;
-        assert!(text.contains(&format!("Payment {id}")), "{wanted}: {text}");
+        assert!(text.contains(&format!("data-copy=\"{id}\"")), "{wanted}: {text}");
         assert!(text.contains("Processed") && text.contains("TX-77"), "{wanted}: {text}");
     }
     for wanted in ["find?text=TX-78", "find?text=", "find?account=tenant&key=rent-2", "find?text=%3Cscript%3E"] {

@@ -1,4 +1,4 @@
-//! `cargo local` over real HTTP: its start, its gateway, its engine's port, its sandbox, its demo and its description.
+//! `cargo local` over real HTTP: start, gateway, engine's port, sandbox, demo, listener and description.
 
 mod client;
 mod demo;
@@ -6,6 +6,7 @@ mod description;
 mod engine;
 mod examples;
 mod gateway;
+mod listen;
 mod sandbox;
 mod start;
 

@@ -53,7 +53,7 @@ const CANCEL: Chain =
 
 /// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
 /// one, and then one for the data of some of its payments.
-const CHAINS: [Chain; 14] = [
+const CHAINS: [Chain; 19] = [
     CREATE,
     AMEND,
     CANCEL,
@@ -89,14 +89,30 @@ const CHAINS: [Chain; 14] = [
     Chain {
         package: "console",
         path: "functions/console/src/actions/cancel.rs",
-        calls: 4,
+        calls: 6,
         longest: 4,
         has_budget: true,
+    },
+    // The details, the head and the write, between the calls of the audit trail.
+    Chain {
+        package: "console",
+        path: "functions/console/src/actions/send_again.rs",
+        calls: 3,
+        longest: 3,
+        has_budget: false,
+    },
+    // The write, and a look after a failed condition.
+    Chain {
+        package: "console",
+        path: "functions/console/src/actions/finding.rs",
+        calls: 2,
+        longest: 2,
+        has_budget: false,
     },
     Chain {
         package: "console",
         path: "functions/console/src/actions/endpoint.rs",
-        calls: 8,
+        calls: 10,
         longest: 5,
         has_budget: false,
     },
@@ -110,14 +126,30 @@ const CHAINS: [Chain; 14] = [
         longest: 2,
         has_budget: true,
     },
-    // A transaction is looked up after a payment of the same id was not found. Then that payment's details and head are read, and those
-    // of its amendments while there is time.
+    // A search looks for ids, for an account and on a date while there is time, and then shows what it has found.
+    Chain { package: "console", path: "functions/console/src/views/find.rs", calls: 5, longest: 2, has_budget: true },
+    Chain {
+        package: "console",
+        path: "functions/console/src/views/find/dates.rs",
+        calls: 2,
+        longest: 1,
+        has_budget: true,
+    },
+    Chain {
+        package: "console",
+        path: "functions/console/src/views/account.rs",
+        calls: 1,
+        longest: 1,
+        has_budget: true,
+    },
+    // A search may be before it. The details and the head are read. Then the findings are read beside the amendments, while there is time, and
+    // beside the endpoints with the log's head, and then the segments at their places.
     Chain {
         package: "console",
         path: "functions/console/src/views/payment.rs",
-        calls: 3,
-        longest: 5,
-        has_budget: false,
+        calls: 4,
+        longest: 4,
+        has_budget: true,
     },
 ];
 

@@ -73,7 +73,7 @@ async fn sample() -> Result<[Vec<Item>; 3]> {
     functions.settle_batch(from_value(results)?).await;
     // An operator is too late to cancel it.
     let (at, action) = (world.now().to_string(), "5f1c1f6e-4f0e-5a37-9d0e-0a3f6b7c8d9e");
-    let cancel = json!({ "step": "do", "payments": payment_id, "at": at, "id": action });
+    let cancel = json!({ "step": "do", "payments": format!("{payment_id}@1"), "at": at, "id": action });
     let reply = world.send(Ask::post("/console/actions/cancel").json(&cancel)).await?;
     ensure!(reply.status == 200, "{reply}");
     let mut rent = json!({

@@ -32,13 +32,13 @@ impl Bank {
     ///
     /// # Errors
     /// If this is not the URL of an API.
-    #[cfg(feature = "http")]
+    #[cfg(feature = "plain-http")]
     pub fn new(url: &str) -> Result<Self, Error> {
         Self::builder(url).build()
     }
 
     /// Begins to make the client of a bank.
-    #[cfg(feature = "http")]
+    #[cfg(feature = "plain-http")]
     pub fn builder(url: &str) -> Builder {
         Self::over(Arc::new(crate::over_http::Http::new()), url)
     }

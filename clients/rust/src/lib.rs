@@ -9,7 +9,7 @@ mod builder;
 mod errors;
 mod events;
 mod model;
-#[cfg(feature = "http")]
+#[cfg(feature = "plain-http")]
 mod over_http;
 mod pages;
 mod retries;
@@ -29,7 +29,7 @@ pub use model::{
     AccountBatchEntry, Actor, BatchEntry, Calendar, ClosedDate, Created, DayCounts, DuePayment, EntryResult, Payment,
     PaymentOrder, TrailEntry,
 };
-#[cfg(feature = "http")]
+#[cfg(feature = "plain-http")]
 pub use over_http::Http;
 pub use pages::Pages;
 pub use retries::{Retries, SystemTimer, Timer, Tries};

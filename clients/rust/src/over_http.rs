@@ -1,11 +1,13 @@
-//! A transport over HTTP, with TLS.
+//! A transport over HTTP, with TLS if the feature `http` is on.
 
+#[cfg(feature = "http")]
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response, uri::Scheme};
 use http_body_util::{BodyExt as _, Full};
+#[cfg(feature = "http")]
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -14,11 +16,15 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use crate::errors::BoxError;
 use crate::transport::Transport;
 
+#[cfg(not(feature = "http"))]
+const WITHOUT_TLS: &str = "https needs the feature `http` of scheduled-payments; use a URL that begins with http://";
+
 /// Connections over HTTP/1.1 that are kept for later requests. The machine's certificates are trusted. It uses no proxy.
 #[derive(Debug)]
 pub struct Http {
     plain: Client<HttpConnector, Full<Bytes>>,
     /// With the machine's certificates, which are read for the first request that needs them.
+    #[cfg(feature = "http")]
     secure: OnceLock<Client<HttpsConnector<HttpConnector>, Full<Bytes>>>,
 }
 
@@ -31,9 +37,14 @@ impl Default for Http {
 impl Http {
     /// Creates a transport without connections.
     pub fn new() -> Self {
-        Self { plain: client().build_http(), secure: OnceLock::new() }
+        Self {
+            plain: client().build_http(),
+            #[cfg(feature = "http")]
+            secure: OnceLock::new(),
+        }
     }
 
+    #[cfg(feature = "http")]
     fn secure(&self) -> Result<&Client<HttpsConnector<HttpConnector>, Full<Bytes>>, BoxError> {
         if let Some(client) = self.secure.get() {
             return Ok(client);
@@ -55,7 +66,10 @@ impl Transport for Http {
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
         let is_secure = request.uri().scheme() == Some(&Scheme::HTTPS);
         let request = request.map(Full::new);
+        #[cfg(feature = "http")]
         let sent = if is_secure { self.secure()?.request(request) } else { self.plain.request(request) };
+        #[cfg(not(feature = "http"))]
+        let sent = if is_secure { return Err(WITHOUT_TLS.into()) } else { self.plain.request(request) };
         let (parts, body) = sent.await?.into_parts();
         Ok(Response::from_parts(parts, body.collect().await?.to_bytes()))
     }

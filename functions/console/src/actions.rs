@@ -5,25 +5,27 @@
 //! If repeating the action changes nothing, it is then repeated, so that it completes.
 
 mod cancel;
-mod ended;
+mod candidate;
+mod dialog;
 mod endpoint;
 mod finding;
 mod letters;
 mod preview;
+mod redating;
 mod run;
 mod send_again;
 
 use std::str::FromStr;
 
 use chrono::TimeDelta;
-use maud::{Markup, PreEscaped, html};
+use maud::Markup;
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::webhook::EndpointId;
 use payments_model::{ActionId, Actor, UtcSecond};
 use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::cancel::Chosen;
-use crate::actions::ended::ended;
+use crate::actions::dialog::{Named, ended};
 use crate::actions::endpoint::Deed;
 use crate::actions::finding::CloseFinding;
 use crate::actions::preview::counted;
@@ -31,7 +33,7 @@ use crate::actions::run::Run;
 use crate::actions::send_again::SendAgain;
 use crate::function::{Console, no_such_page};
 use crate::operations::BankQueue;
-use crate::told::{REFUSED, UNKNOWN};
+use crate::told::{CANCEL, REFUSED, UNKNOWN};
 
 /// The longest body, in bytes: four times a hundred ids of payments, each on a line.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -94,7 +96,7 @@ impl Action {
     /// Reads the action with this name.
     fn read(name: &str, form: &mut Form) -> Result<Self, Problem> {
         match name {
-            "cancel" => Ok(Self::Cancel(cancel::read(form)?)),
+            CANCEL => Ok(Self::Cancel(cancel::read(form)?)),
             send_again::NAME => Ok(Self::SendAgain(SendAgain::read(form)?)),
             finding::NAME => Ok(Self::CloseFinding(CloseFinding::read(form)?)),
             MOVE_LETTERS => Ok(Self::MoveLetters(letters::read(form)?)),
@@ -110,7 +112,7 @@ impl Action {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Cancel(_) => "cancel",
+            Self::Cancel(_) => CANCEL,
             Self::SendAgain(_) => send_again::NAME,
             Self::CloseFinding(_) => finding::NAME,
             Self::Endpoint(_, deed) => deed.name(),
@@ -162,6 +164,12 @@ impl Action {
             Self::MoveLetters(_) => "Look at Queues",
             Self::Start(_) => "Look at the function's log",
         }
+    }
+
+    /// The action, as its dialogs name it.
+    fn named(&self) -> Named {
+        let job = if let Self::Start(run) = self { Some(run.job()) } else { None };
+        Named { name: self.name(), title: self.title(), place_to_look: self.place_to_look(), job }
     }
 
     /// A confirmation names what its preview showed.
@@ -258,28 +266,8 @@ impl Console {
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
         let id = ActionId::derive(request.gateway_id(), at, &what);
-        Ok(html! {
-            form data-action=(action.name()) {
-                (title(&if preview.buttons.is_some() { format!("{}?", action.title()) } else { asked.title() }))
-                div class="body" {
-                    @if preview.buttons.is_none() { p { b { "There is nothing to do." } } }
-                    (preview.shown)
-                    @for (name, value) in action.fields() { input type="hidden" name=(name) value=(value); }
-                    input type="hidden" name="at" value=(at);
-                    input type="hidden" name="id" value=(id);
-                    input type="hidden" name="step" value="do";
-                }
-                div class="foot" {
-                    @match preview.buttons {
-                        Some(buttons) => {
-                            button type="button" data-close { (buttons.keep) }
-                            button class=(if buttons.is_final { "fill" } else { "primary" }) { (buttons.act) }
-                        }
-                        None => (CLOSE),
-                    }
-                }
-            }
-        })
+        let shown = if preview.buttons.is_some() { &action } else { asked };
+        Ok(dialog::previewed(preview, &shown.named(), &action.fields(), ActionName { previewed_at: at, id }))
     }
 
     /// Performs a confirmed action, unless it has been performed.
@@ -310,7 +298,7 @@ impl Console {
                 let goes_on = !is_late && (is_own || action.can_be_repeated());
                 if entry.outcome.is_some() || !goes_on {
                     let is_recent = since.saturating_add(UNDER_WAY) > now;
-                    return Ok(ended(action, (name, since), entry.outcome.as_ref(), is_recent));
+                    return Ok(ended(&action.named(), (name, since), entry.outcome.as_ref(), is_recent));
                 }
             }
         }
@@ -327,7 +315,7 @@ impl Console {
         let outcome = AuditOutcome { at: self.clock.now(), result };
         // If another confirmation was faster, the trail has its outcome.
         let outcome = self.store.put_audit_outcome(name, &outcome).await?.unwrap_or(outcome);
-        Ok(ended(action, (name, since), Some(&outcome), false))
+        Ok(ended(&action.named(), (name, since), Some(&outcome), false))
     }
 
     async fn entry(&self, name: ActionName) -> Result<Option<AuditIntent>, Problem> {
@@ -362,11 +350,3 @@ fn another_action() -> Problem {
     let detail = "This id belongs to another action, or to another operator's; preview the action again.";
     Problem::new(ProblemKind::IdempotencyKeyReused, detail).at("id")
 }
-
-/// The heading of an answer, to which the script moves the reader.
-fn title(text: &str) -> Markup {
-    html! { div class="head" { h2 id="dialog-title" tabindex="-1" { (text) } } }
-}
-
-/// The button that closes a dialog.
-const CLOSE: PreEscaped<&str> = PreEscaped(r#"<button type="button" data-close>Close</button>"#);

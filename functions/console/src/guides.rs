@@ -71,6 +71,7 @@ impl Render for Place {
     }
 }
 
+pub(crate) const CANCELLED_PROCESSED: Place = Place::new("alarms", "CancelledPaymentsProcessed");
 pub(crate) const CHANGES_UNPARSED: Place = Place::new("alarms", "ChangesUnparsed");
 pub(crate) const CONFLICTING_RESULTS: Place = Place::new("alarms", "ConflictingResults");
 pub(crate) const COUNTS_BEHIND: Place = Place::new("alarms", "CountsBehind");

@@ -2,7 +2,7 @@
 
 use form_urlencoded::Serializer;
 use maud::{Markup, PreEscaped, html};
-use payments_model::{AccountId, BusinessDate, Currency, HeadKey, Money, PaymentId, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, Currency, HeadKey, Money, PaymentId, Status};
 
 use crate::times::Times;
 
@@ -49,12 +49,6 @@ pub(crate) fn head_link(head: &HeadKey) -> Markup {
 pub(crate) fn payment_address(head: &HeadKey) -> String {
     let (id, at) = (head.slot.payment_id.to_string(), head.slot.at.to_string());
     link("payment", &[("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)])
-}
-
-/// An instant, as UTC.
-pub(crate) fn instant(at: UtcSecond) -> Markup {
-    let text = at.to_string();
-    html! { time datetime=(text) { (text) } }
 }
 
 /// A status: its word, with its shape.

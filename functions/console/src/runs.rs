@@ -34,13 +34,13 @@ impl Console {
 
 impl Runs {
     /// The last run of a job, if one ever ended.
-    pub(crate) fn of(&self, job: Job) -> Option<&LastRun> {
+    pub(crate) fn job(&self, job: Job) -> Option<&LastRun> {
         self.known.iter().find(|run| run.job == job)
     }
 
     /// Whether a job's last run is missing because it cannot be read.
     pub(crate) fn may_be_unreadable(&self, job: Job) -> bool {
-        self.unreadable > 0 && self.of(job).is_none()
+        self.unreadable > 0 && self.job(job).is_none()
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn end(run: &LastRun) -> Markup {
 pub(crate) fn last(runs: &Runs, job: Job, times: Times) -> Markup {
     let word = name(job).to_lowercase();
     html! {
-        @match runs.of(job) {
+        @match runs.job(job) {
             Some(run) => { "Last " (word) " " (times.brief(run.ended_at)) ": " (end(run)) "." },
             None if runs.may_be_unreadable(job) => { "The last " (word) " cannot be read; the function’s log says why." },
             None => { "No " (word) " has ended yet." },
@@ -104,7 +104,26 @@ pub(crate) fn last(runs: &Runs, job: Job, times: Times) -> Markup {
 /// An outcome in words: the number that matters, and then those that should be zero.
 pub(crate) fn in_words(job: Job, outcome: &Value) -> String {
     let always = |(field, words): (&str, &str)| words.replace('#', &grouped(number(outcome, field).into()));
-    let parts: (&[(&str, &str)], &[(&str, &str)]) = match job {
+    let (first, others) = parts(job);
+    let mut words: Vec<String> = first.iter().copied().map(always).collect();
+    words.extend(others.iter().copied().filter(|(field, _)| number(outcome, field) > 0).map(always));
+    let left = &outcome["left"];
+    let stay = number(left, "none") + number(left, "refuse") + number(left, "uncovered");
+    if stay > 0 {
+        words.push(format!("{} would not, by their rule or their calendar", grouped(stay.into())));
+    }
+    if outcome["isComplete"] == Value::Bool(false) {
+        words.push("not complete: start it again".to_owned());
+    }
+    words.join(", ")
+}
+
+/// Fields of an outcome, each with its words.
+type Fields = &'static [(&'static str, &'static str)];
+
+/// The fields of a job's outcome that are always said, and those that are said if they are not zero.
+fn parts(job: Job) -> (Fields, Fields) {
+    match job {
         Job::Sweep => (
             &[("claimed", "claimed #")],
             &[
@@ -159,19 +178,7 @@ pub(crate) fn in_words(job: Job, outcome: &Value) -> String {
                 ("failedDeliveries", "# deliveries failed"),
             ],
         ),
-    };
-    let (first, others) = parts;
-    let mut words: Vec<String> = first.iter().copied().map(always).collect();
-    words.extend(others.iter().copied().filter(|(field, _)| number(outcome, field) > 0).map(always));
-    let left = &outcome["left"];
-    let stay = number(left, "none") + number(left, "refuse") + number(left, "uncovered");
-    if stay > 0 {
-        words.push(format!("{} would not, by their rule or their calendar", grouped(stay.into())));
     }
-    if outcome["isComplete"] == Value::Bool(false) {
-        words.push("not complete: start it again".to_owned());
-    }
-    words.join(", ")
 }
 
 #[cfg(test)]

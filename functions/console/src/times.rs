@@ -30,11 +30,25 @@ impl Times {
 
     /// An instant of today as `02:58`, another one with its date.
     pub(crate) fn brief(self, at: UtcSecond) -> Markup {
+        html! { time datetime=(at) title=(at) { (self.brief_text(at)) } }
+    }
+
+    /// The same without markup.
+    pub(crate) fn brief_text(self, at: UtcSecond) -> String {
         let local = self.zone.local(at);
-        if local.date() != self.zone.local(self.now).date() {
-            return self.at(at);
-        }
-        html! { time datetime=(at) title=(at) { (local.format("%H:%M").to_string()) } }
+        let clock = local.format("%H:%M").to_string();
+        if local.date() == self.zone.local(self.now).date() { clock } else { format!("{}, {clock}", self.day(local)) }
+    }
+
+    /// The time of a day in minutes: `03:10`.
+    pub(crate) fn minute(self, at: UtcSecond) -> Markup {
+        html! { time datetime=(at) title=(at) { (self.zone.local(at).format("%H:%M").to_string()) } }
+    }
+
+    /// The day of an instant: `Thu 26 Nov`, or `Thu 26 Nov, today`.
+    pub(crate) fn day_of(self, at: UtcSecond) -> String {
+        let (local, today) = (self.zone.local(at), self.zone.local(self.now).date());
+        if local.date() == today { format!("{}, today", self.day(local)) } else { self.day(local) }
     }
 
     /// A date: `Thu 26 Nov`. The year is added if it is another one than now.

@@ -1,10 +1,10 @@
-//! Actions of the audit trail and their outcomes, in words and with links.
+//! Actions of the audit trail and answers to deliveries, in words.
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use payments_model::{BusinessDate, PaymentId};
-use payments_store::{AuditIntent, AuditOutcome};
+use payments_store::{AuditIntent, AuditOutcome, DeliveryEnd};
 
 use crate::html::{link, payment_link};
 use crate::operations::BankQueue;
@@ -12,6 +12,9 @@ use crate::views::queues::title as queue_title;
 
 /// The most payments of an action that a row names.
 const NAMED: usize = 4;
+
+/// The name of the action that cancels payments.
+pub(crate) const CANCEL: &str = "cancel";
 
 /// The outcome shown for an intent without one.
 pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
@@ -21,7 +24,7 @@ pub(crate) const REFUSED: &str = "refused: ";
 
 /// Every action: its name, the name of its kind, and what an operator did.
 pub(crate) const ACTIONS: [(&str, &str, &str); 19] = [
-    ("cancel", "Cancel", "Cancelled"),
+    (CANCEL, "Cancel", "Cancelled"),
     ("send-again", "Send again", "Sent again"),
     ("close-finding", "Close a finding", "Closed a finding of"),
     ("move-dead-letters", "Move back", "Moved back"),
@@ -42,10 +45,10 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 19] = [
     ("read-secret", "Read a secret", "Read the secret of"),
 ];
 
-/// The arguments that a row shows as links.
-const LINKED: [&str; 4] = ["payments", "payment", "endpoint", "queue"];
+/// The arguments that a row shows as links, or not at all.
+const LINKED: [&str; 5] = ["payments", "payment", "endpoint", "queue", "hash"];
 
-/// What an operator wanted, with links to the things.
+/// An action in the past tense, with links to the things that it is about.
 pub(crate) fn action(intent: &AuditIntent) -> Markup {
     let known = ACTIONS.iter().find(|(name, ..)| *name == intent.action);
     let arguments = arguments(intent);
@@ -110,7 +113,10 @@ pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
     if let Some(why) = result.strip_prefix(REFUSED) {
         return Told { class: "stop", word: "Refused", more: why.to_owned() };
     }
-    let more = if action == "cancel" { cancelled(&parts(result)) } else { without_names(result) };
+    let more = if action == CANCEL { cancelled(&parts(result)) } else { without_names(result) };
+    if more.starts_with("not ") {
+        return Told { class: "warn", word: "Not done", more };
+    }
     // The trail does not know how a run ended.
     let is_start = action.starts_with("start-") || action.contains("redate");
     Told { class: "ok", word: if is_start { "Accepted" } else { "Done" }, more }
@@ -147,7 +153,7 @@ pub(crate) fn is_cancelled(rest: &str) -> bool {
     rest.starts_with("CANCELLED")
 }
 
-/// What happened to a payment that was not cancelled.
+/// The result of one payment of a cancel.
 pub(crate) fn in_words(rest: &str) -> String {
     match rest {
         "not cancelled, it is PENDING" => "claimed meanwhile".to_owned(),
@@ -156,6 +162,36 @@ pub(crate) fn in_words(rest: &str) -> String {
         "CANCELLED" => "cancelled".to_owned(),
         "CANCELLED already" => "cancelled already".to_owned(),
         other => other.strip_prefix("not cancelled, ").unwrap_or(other).to_owned(),
+    }
+}
+
+/// The answer to a delivery, in words.
+pub(crate) fn answer(end: &DeliveryEnd) -> String {
+    let words = match end.kind.as_str() {
+        "accepted" => "accepted",
+        "refused" => "refused",
+        "connect" => "connection refused",
+        "dns" => "host not found",
+        "no-public-address" => "no public address",
+        "not-permitted" => "not permitted",
+        "unsigned" => "no secret to sign with",
+        "tls" => "TLS failed",
+        "lost" => "connection lost",
+        "timed-out" => "no answer in time",
+        other => other,
+    };
+    match end.status {
+        Some(status) => format!("{words}, {status}"),
+        None => words.to_owned(),
+    }
+}
+
+/// A number of milliseconds in the unit that fits: `31 ms`, `4.1 s`.
+pub(crate) fn took(ms: u64) -> String {
+    match ms {
+        ..1_000 => format!("{ms} ms"),
+        1_000..10_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{} s", ms / 1_000),
     }
 }
 
@@ -176,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancel_says_how_many_and_what_became_of_the_others() {
+    fn a_cancel_says_how_many_and_why_others_are_not() {
         let [a, b, c] = IDS;
         for (result, want) in [
             (format!("{a}: CANCELLED\n{b}: CANCELLED"), "2 cancelled"),
@@ -192,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn other_outcomes_say_what_happened() {
+    fn other_outcomes_are_sentences() {
         assert_eq!(ended("test-endpoint", "shop: a test is sent"), ("Done", "a test is sent".to_owned()));
         assert_eq!(ended("start-sweep", "refused: paused"), ("Refused", "paused".to_owned()));
         assert_eq!(outcome("cancel", None).word, "Outcome unknown");
@@ -203,5 +239,24 @@ mod tests {
         let [a, b, _] = IDS;
         let found = payments(&format!("payments: {a}@3 {b} {a}\nnote: 00000000"));
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [a, b]);
+    }
+
+    #[test]
+    fn an_answer_is_said_in_words() {
+        for (kind, status, want) in [
+            ("accepted", None, "accepted"),
+            ("refused", Some(503), "refused, 503"),
+            ("timed-out", None, "no answer in time"),
+            ("<b>", None, "<b>"),
+        ] {
+            assert_eq!(answer(&DeliveryEnd { kind: kind.to_owned(), status }), want);
+        }
+    }
+
+    #[test]
+    fn a_duration_has_one_unit() {
+        for (ms, want) in [(0, "0 ms"), (999, "999 ms"), (4_199, "4.1 s"), (10_900, "10 s")] {
+            assert_eq!(took(ms), want);
+        }
     }
 }

@@ -91,7 +91,7 @@ async fn a_claim_sends_one_request_and_nothing_else_invokes_the_function() -> Re
 async fn of_two_attempts_in_a_batch_the_last_is_sent() -> Result<()> {
     let mut alone = Alone::start().await?;
     let details = alone.given.pending("pending").await?;
-    assert!(alone.given.store.redrive(&details.key(), 1, 2, alone.clock.now()).await?);
+    assert!(alone.given.store.redrive(&details.key(), 1, 2, alone.given.stack.clock.now()).await?);
     assert_eq!(alone.deliver().await?, ("MovedOn 1, Sent 1".to_owned(), Some(DeliveryOutcome::Succeeded)));
     assert_eq!(alone.sent()?, [request(&details, 2)]);
     Ok(())

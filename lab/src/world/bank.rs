@@ -75,6 +75,8 @@ pub(crate) struct State {
     pub(crate) service: TransactionService,
     /// The number of requests for which the service's contradictions were drawn.
     pub(crate) drawn: usize,
+    /// The results that the service did not send by itself, in their order.
+    pub(crate) told: Vec<Value>,
     pub(crate) intents: Vec<Intent>,
     /// The acts of clients with amendments.
     pub(crate) amendments: AmendmentCounts,
@@ -114,6 +116,7 @@ impl State {
         Self {
             service,
             drawn: 0,
+            told: Vec::new(),
             intents: Vec::new(),
             amendments: Act::none_yet(),
             troubles: Vec::new(),
@@ -221,7 +224,9 @@ impl Bank {
 
     /// Sends a settlement result.
     pub(crate) fn send_result(&self, result: &Value) -> Result<()> {
-        self.queues.results.send(result.to_string(), self.time.now()).map(drop).map_err(|error| anyhow!("{error}"))
+        self.queues.results.send(result.to_string(), self.time.now()).map_err(|error| anyhow!("{error}"))?;
+        self.state().told.push(result.clone());
+        Ok(())
     }
 
     /// Runs the transaction service, which now and then contradicts itself.
@@ -236,7 +241,9 @@ impl Bank {
                 let amount = &request.request["amountMinor"];
                 let contested = state.intents.iter_mut().filter(|intent| intent.has_amount(amount));
                 contested.for_each(|intent| intent.contested = true);
-                let _sent = self.queues.results.send(result.to_string(), now);
+                if self.queues.results.send(result.to_string(), now).is_ok() {
+                    state.told.push(result);
+                }
             }
         }
     }

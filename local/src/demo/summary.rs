@@ -123,7 +123,7 @@ impl Summary {
     }
 
     /// Returns the last line of the table: whether the bank kept its promises, and which it broke.
-    pub fn verdict(&self) -> String {
+    pub fn promises(&self) -> String {
         let faults = self.faults();
         if faults.is_empty() {
             return format!("All promises kept: {}.", PROMISES.join(", "));
@@ -139,7 +139,8 @@ impl Summary {
     /// Returns the faults of the day: the promise that each breaks, a number, and its name.
     fn faults(&self) -> Vec<(&'static str, u64, &'static str)> {
         let [never_twice, never_lost, settled_once, safe_retries] = PROMISES;
-        let (audit, service, night, received) = (&self.audit, &self.service, &self.night, &self.received);
+        let (audit, service) = (&self.audit, &self.service);
+        let (night, received) = (&self.night, &self.received);
         let settled = audit.with_status(Status::Processed) + audit.with_status(Status::Failed);
         let ids = audit.with_status(Status::Processed).abs_diff(audit.transaction_ids);
         let unequal_counters = u64::from(!night.counters_equal_recount);
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_is_the_verdict_and_columns_have_units() {
+    fn the_last_line_says_which_promises_are_kept_and_columns_have_units() {
         let mut day = summary();
         day.audit.reasons.insert("insufficient funds".to_owned(), 1);
         let text = day.to_string();
@@ -259,8 +260,8 @@ mod tests {
         day.payments = 4;
         day.received.differing = 2;
         let broken = "NOT kept: no payment is lost (1 payments are not exactly once PROCESSED or FAILED; 1 payments did not reach";
-        let verdict = day.verdict();
-        assert!(verdict.starts_with(broken) && verdict.contains("agree (1 settlements"), "{verdict}");
+        let line = day.promises();
+        assert!(line.starts_with(broken) && line.contains("agree (1 settlements"), "{line}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl fmt::Display for Summary {
         self.service(f)?;
         self.night(f)?;
         self.closed_days(f)?;
-        write!(f, "\n  {}", self.verdict())
+        write!(f, "\n  {}", self.promises())
     }
 }
 

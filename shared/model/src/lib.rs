@@ -49,7 +49,7 @@
 //! | [`business_days`] | calendars of payment rails, date rules, cut-offs |
 //! | `calendar` | instants, business dates, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
-//! | [`currency`], [`money`] | ISO 4217 currencies, amounts in minor units, and as people type them |
+//! | [`currency`], [`money`], `typed_amount` | ISO 4217 currencies, amounts in minor units, and as people type them |
 //! | [`json_text`] | the client's own JSON |
 //! | [`kinds`](mod@kinds) | enums of kinds that are stored or sent |
 //! | `log` | events of the log, and the filter of an endpoint or a reader |
@@ -79,6 +79,7 @@ mod payment;
 pub mod public_actor;
 pub mod reference;
 pub mod sequence_number;
+mod typed_amount;
 pub mod webhook;
 
 pub use account::AccountId;
@@ -96,7 +97,7 @@ pub use log::event::{EVENT_FORM, Epoch, IrregularEvent, Logged, VersionBefore};
 pub use log::event_filter::{self, EventFields, EventFilter, PreviousFields};
 pub use log::kind::EventKind;
 pub use log::marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
-pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money, TypedAmount};
+pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use operation::action::{ActionId, ActionIdError};
 pub use operation::{recount, redate, redrive};
 pub use outage::{Outage, OutageKind, causes};
@@ -110,3 +111,4 @@ pub use payment::transition::{Event, Refusal, State, Status, Statuses, Transitio
 pub use public_actor::PublicActor;
 pub use reference::Reference;
 pub use sequence_number::SequenceNumber;
+pub use typed_amount::{TypedAmount, TypedAmountError};

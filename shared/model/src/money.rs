@@ -1,12 +1,8 @@
 //! Money: integer minor units of an ISO 4217 currency, never a float.
 
-mod typed;
-
 use std::str::FromStr;
 
 use crate::currency::Currency;
-
-pub use typed::{TypedAmount, TypedAmountError};
 
 /// The largest amount: up to it, doubles represent every integer, so a client that reads JSON's
 /// numbers as doubles loses nothing. In pounds it is 90 trillion.

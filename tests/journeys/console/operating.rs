@@ -12,12 +12,13 @@ use payments_machine::schedule::ScheduleSpec;
 use payments_machine::{Handlers as _, Recorder};
 use payments_model::OutageKind;
 use payments_queue::Queue;
+use payments_store::{Job, LastRun};
 use payments_tests::tables::audited;
 use payments_tests::{CrashPoints, World, note_case};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::acting::{LASTING, confirm, offered, only_entry, preview, preview_of};
-use super::page;
+use super::{assert_statuses, page};
 
 /// Every start: its action, its form, the function, and the input.
 const STARTS: [(&str, &str, &str, &str); 8] = [
@@ -40,6 +41,15 @@ const STARTS: [(&str, &str, &str, &str); 8] = [
         r#"{"action":"move","calendar":"GB","from":"2026-12-25","to":"2026-12-28"}"#,
     ),
 ];
+
+/// The job of a start, whose last run shows its outcome.
+fn job(name: &str) -> &str {
+    match name {
+        "look-for-redates" => "look",
+        "redate" => "move",
+        start => start.trim_start_matches("start-"),
+    }
+}
 
 /// Moves of dead letters: those of requests stop while sending is paused, those of results continue.
 const MOVE_REQUESTS: (&str, &str) = ("move-dead-letters", "queue=request-dead-letters");
@@ -80,9 +90,12 @@ async fn each_start_invokes_its_function_as_a_schedule_does() -> Result<()> {
         let input: Value = serde_json::from_str(input)?;
         assert_eq!(started(&world), [(function, input.clone())], "{name}");
         let entry = only_entry(&world).await?;
-        let arguments = form.replace('=', ": ").replace('&', "\n");
+        let shown = if name == "redate" { "\ndates: 4\npayments: 0" } else { "" };
+        let arguments = format!("{}{shown}", form.replace('=', ": ").replace('&', "\n"));
         assert_eq!((entry.intent.action.as_str(), &entry.intent.arguments), (name, &arguments));
-        assert!(entry.outcome.is_some() && done.text.contains(audited(&entry)), "{entry:?}: {done}");
+        let follow = format!("data-follow=\"run?job={}&amp;since=2026-11-20T09%3A00%3A00Z\"", job(name));
+        assert!(audited(&entry).ends_with("it begins within five minutes, or is dropped"), "{entry:?}");
+        assert!(done.text.contains("it begins within five minutes") && done.text.contains(&follow), "{follow}: {done}");
         // Again: nothing more happens.
         let again = confirm(&world, "second", &offered).await?;
         assert_eq!((again.text, started(&world)), (done.text, vec![]));
@@ -93,6 +106,41 @@ async fn each_start_invokes_its_function_as_a_schedule_does() -> Result<()> {
         outcome.map_err(anyhow::Error::msg).with_context(|| name)?;
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn the_dialog_of_a_start_asks_for_its_run_until_it_has_ended() -> Result<()> {
+    let world = bank().await?;
+    let run = |began: &str, claimed: u64| -> Result<LastRun> {
+        let times = (began.parse()?, "2026-11-20T09:00:07Z".parse()?);
+        Ok(LastRun::new(Job::Sweep, times, Some(&json!({ "claimed": claimed }))))
+    };
+    let view = "run?job=sweep&since=2026-11-20T09:00:00Z";
+    for (began, claimed, wanted) in [
+        (None, 0, "It has not ended yet."),
+        // The scheduled run before.
+        (Some("2026-11-20T08:59:59Z"), 3, "It has not ended yet."),
+        (Some("2026-11-20T09:00:00Z"), 1_234, "claimed 1,234"),
+    ] {
+        if let Some(began) = began {
+            world.store().await.put_last_run(&run(began, claimed)?).await?;
+        }
+        let shown = page(&world, view).await?;
+        assert_eq!(shown.contains("data-pending"), !wanted.starts_with("claimed"), "{shown}");
+        assert!(shown.contains(wanted), "{shown}");
+    }
+    let failed = run("2026-11-20T09:00:00Z", 5)?.with_failure(Some("<script>window.pwned=1</script>"));
+    world.store().await.put_last_run(&failed).await?;
+    for view in [view, "bank", "waiting"] {
+        let shown = page(&world, view).await?;
+        assert!(shown.contains("Failed") && shown.contains("&lt;script&gt;") && !shown.contains("<script"), "{shown}");
+    }
+    // Dropped, as Lambda drops it if the function is busy.
+    world.set_clock("2026-11-20T09:20:01Z")?;
+    let dropped = page(&world, "run?job=redrive&since=2026-11-20T09:00:00Z").await?;
+    assert!(dropped.contains("it was dropped") && !dropped.contains("data-pending"), "{dropped}");
+    let wrong = ["run", "run?job=sweep", "run?job=sweeps&since=2026-11-20T09:00:00Z", "run?job=sweep&since=now"];
+    assert_statuses(&world, &wrong.map(|wanted| (wanted, 400))).await
 }
 
 #[test]
@@ -113,7 +161,9 @@ async fn nothing_is_started_or_sent_that_is_paused() -> Result<()> {
     let starts = STARTS.map(|(name, form, ..)| (name, form));
     for pause in ["sending", "settling"] {
         let (running, world) = (bank().await?, paused(pause).await?);
-        assert!(page(&world, "queues").await?.contains("Paused: "));
+        for view in ["queues", "waiting", "bank"] {
+            assert!(page(&world, view).await?.contains(" paused</h2>"), "{view}");
+        }
         let queues = &world.outside.operations.queues;
         queues.request_dead_letters.send("a request", world.now().as_chrono())?;
         for (name, form) in starts.into_iter().chain([MOVE_REQUESTS, MOVE_RESULTS]) {
@@ -127,7 +177,7 @@ async fn nothing_is_started_or_sent_that_is_paused() -> Result<()> {
             // The pause began after the preview.
             let offered = offered(&running, name, form).await?;
             let done = confirm(&world, "first", &offered).await?;
-            assert!(done.text.contains("refused: "), "{pause}, {name}: {done}");
+            assert!(done.text.contains("<h3>Refused</h3>"), "{pause}, {name}: {done}");
         }
         assert_eq!(started(&world), []);
         assert_eq!((waiting(&world, &queues.request_dead_letters), waiting(&world, &queues.requests)), (1, 0));
@@ -159,6 +209,35 @@ async fn what_cannot_be_started_says_why() -> Result<()> {
         assert!(reply.field("detail").contains(why), "{name}, {form}: {reply}");
     }
     assert_eq!((world.audit_trail().await?, started(&world)), (vec![], vec![]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_redate_of_other_numbers_than_were_shown_is_refused() -> Result<()> {
+    const OTHER: &str = "the preview showed other numbers";
+    let (name, form) = ("redate", "calendar=GB&from=2026-12-25&to=2026-12-28");
+    let world = bank().await?;
+    let before = offered(&world, name, form).await?;
+    let rent = json!({ "payeeAccountId": "shop", "amountMinor": 7, "currency": "GBP", "scheduledFor": "2026-12-25" });
+    world.create("tenant", "late", &rent).await?;
+    world.count_all().await?;
+    let refused = confirm(&world, "before", &before).await?;
+    assert!(refused.text.contains("about 1 in all") && refused.text.contains(OTHER), "{refused}");
+    // Fewer payments than were shown are moved, and other dates are not.
+    for (at, field, shown, is_refused) in [
+        ("2026-11-20T09:01:00Z", "dates", "3", true),
+        ("2026-11-20T09:02:00Z", "payments", "0", true),
+        ("2026-11-20T09:03:00Z", "payments", "2", false),
+    ] {
+        world.set_clock(at)?;
+        let offered = offered(&world, name, form).await?.with(field, shown);
+        let done = confirm(&world, at, &offered).await?;
+        assert_eq!(done.text.contains(OTHER), is_refused, "{field} {shown}: {done}");
+        assert_eq!(started(&world).len(), usize::from(!is_refused), "{field} {shown}");
+    }
+    for wrong in ["dates=4", "dates=4&payments=x"] {
+        world.answered(preview_of(name, &format!("{form}&{wrong}")), 400).await?;
+    }
     Ok(())
 }
 

@@ -223,6 +223,7 @@ async fn a_search_without_a_cheap_answer_says_what_to_add() -> Result<()> {
         ("0b5e7a2c", vec!["Add its date, because"]),
         ("RENT NOV 14B", vec!["references are found only within one"]),
         ("shop", vec!["payments to a payee are found only within one", "keys are found only within one"]),
+        ("0b5e7a2c-9d1f-5b3a-8c4d-1e2f3a4b5c6d", vec!["keys are found only within one"]),
         ("", vec!["need a date", "need their account", "name=\"date\"", "name=\"account\"", "name=\"key\""]),
     ] {
         let shown = page(&world, &format!("find?{}", form(&[("text", text)]))).await?;

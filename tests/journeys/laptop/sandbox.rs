@@ -31,7 +31,7 @@ async fn create(api: &str, key: &str, order: &Value) -> Result<Value> {
 }
 
 /// A receiver of webhooks that accepts everything: its URL, and the requests that it gets.
-async fn receiver() -> Result<(String, mpsc::UnboundedReceiver<String>)> {
+pub(super) async fn receiver() -> Result<(String, mpsc::UnboundedReceiver<String>)> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let (url, (sends, requests)) = (format!("http://{}/", listener.local_addr()?), mpsc::unbounded_channel());
     tokio::spawn(async move {

@@ -3,15 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-mod shown;
-
 use futures::stream::{StreamExt as _, iter};
 use payments_boot::Deadline;
 use payments_http::{Form, Problem, invalid_field};
 use payments_model::payment_id::PaymentIdError;
-use payments_model::{Actor, Details, Event, Head, PaymentId, Status, UtcSecond};
+use payments_model::{Actor, Event, Head, PaymentId, Status, UtcSecond};
 use payments_store::{DueSort, Moved, StoreError};
 
+use crate::actions::candidate::{Candidate, shown};
 use crate::actions::preview::{Buttons, Preview, counted};
 use crate::function::Console;
 
@@ -23,13 +22,6 @@ const MAX_FIELD_BYTES: usize = 8_000;
 
 /// The most payments that are read or cancelled at once.
 const AT_ONCE: usize = 16;
-
-/// A payment that may be cancelled.
-struct Candidate {
-    id: PaymentId,
-    /// Its first details and its head, as far as they exist; `None` if they cannot be read.
-    found: Option<Option<(Details, Option<Head>)>>,
-}
 
 /// A payment to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +103,7 @@ impl Console {
         let can: Vec<_> = candidates.iter().filter(|candidate| candidate.can_be_cancelled()).collect();
         let can: Vec<_> =
             can.into_iter().map(|can| Chosen { id: can.id, version: can.head().map(|head| head.version) }).collect();
-        let shown = shown::shown(&candidates, self.times());
+        let shown = shown(&candidates, self.times());
         let act = format!("Cancel {}", counted(can.len(), "payment"));
         let keep = if can.len() == 1 { "Keep it" } else { "Keep them" };
         let buttons = (!can.is_empty()).then_some(Buttons { act, keep, is_final: true });
@@ -222,15 +214,5 @@ impl Cancelled {
             Status::Cancelled => Self::Done(Box::new(head)),
             status => Self::Other(status),
         }
-    }
-}
-
-impl Candidate {
-    fn head(&self) -> Option<&Head> {
-        self.found.as_ref()?.as_ref().and_then(|(_, head)| head.as_ref())
-    }
-
-    fn can_be_cancelled(&self) -> bool {
-        self.head().is_some_and(|head| head.state.status() == Status::Scheduled)
     }
 }

@@ -13,11 +13,13 @@ use payments_store::{
     EnableWebhook, LogHead, LogPosition, LogPositionError, LogRead, SkippedEvent, WebhookEndpoint, WebhookState,
 };
 
+use crate::actions::dialog::{CLOSE, title};
 use crate::actions::preview::{Buttons, Preview};
 use crate::function::Console;
 use crate::guides::WEBHOOKS_MISSED;
 use crate::html::{fact, grouped};
-use crate::views::endpoints::{answer, standing};
+use crate::told::{answer, took};
+use crate::views::endpoints::standing;
 
 /// The longest id of an endpoint or event, or cursor, in bytes. Ids of payments' events have 60.
 const MAX_FIELD_BYTES: usize = 200;
@@ -90,13 +92,13 @@ fn replayed(form: &mut Form) -> Result<Deed, Problem> {
 /// The form that asks from which time on events are replayed.
 pub(super) fn asked(id: &EndpointId) -> Markup {
     html! { form data-action=(REPLAY) {
-        (super::title(&Deed::Ask.title(id)))
+        (title(&Deed::Ask.title(id)))
         div class="body" {
-            label { "Since, in the bank's time" input type="datetime-local" name="since" required; }
+            label { "Since, in the bank’s time" input type="datetime-local" name="since" required; }
             input type="hidden" name="endpoint" value=(id);
             input type="hidden" name="step" value="preview";
         }
-        div class="foot" { (super::CLOSE) button class="primary" { "Preview" } }
+        div class="foot" { (CLOSE) button class="primary" { "Preview" } }
     } }
 }
 
@@ -164,6 +166,7 @@ impl Console {
     /// Shows the endpoint and the effect of the action: three reads, and one of the log for a replay.
     pub(super) async fn preview_endpoint(&self, id: &EndpointId, deed: &Deed) -> Result<(Preview, Deed), Problem> {
         let found = self.found(id).await?;
+        let since = if let Deed::Since(since) = deed { Some(self.instant(*since)) } else { None };
         let deed = match deed {
             Deed::Since(since) => Deed::Replay(self.place_since(&found, *since).await?),
             Deed::Enable(_) => Deed::Enable(Some(found.state.position)),
@@ -179,8 +182,8 @@ impl Console {
                 let behind = head.map_or(0, |head| head.segments_after(place));
                 let is_gone = head.is_some_and(|head| !head.has(place, self.clock.now()));
                 let what = html! {
-                    "It gets every event since its place within minutes: those of " (grouped(behind.into())) " segments of the log."
-                    @if is_gone { span class="warn" { " The log no longer keeps the first of them, and they are missed. See " (WEBHOOKS_MISSED) "." } }
+                    "It gets every event since its place within minutes: at least " b { (grouped(behind.into())) } "."
+                    @if is_gone { " " b { "The log no longer keeps the first of them" } ", and they are missed. See " (WEBHOOKS_MISSED) "." }
                 };
                 (what, Some(format!("Enable {id}")))
             }
@@ -189,7 +192,9 @@ impl Console {
                 let of = |place| found.head.as_ref().map_or(0, |head| head.segments_after(place));
                 let again = of(*after).saturating_sub(of(found.state.position));
                 let what = html! {
-                    "It gets the events after " span class="id" { (after) } " again: those of " (grouped(again.into())) " segments of the log."
+                    "It gets " b { "at least " (grouped(again.into())) " events again" }
+                    @if let Some(since) = since { ": those since " (self.times().at(since)) ", and of the minute before" }
+                    ". It begins after the place " span class="id" { (after) } "."
                 };
                 (what, Some("Replay".to_owned()))
             }
@@ -207,7 +212,7 @@ impl Console {
                 (fact("Endpoint", &html! { (id) " " (standing(&found.endpoint, &found.state)) }))
                 (fact("URL", &html! { span class="any" { (url) } }))
                 @if let Some(last) = found.state.progress.deliveries.first() {
-                    (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) }))
+                    (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) " in " (took(last.took_ms)) }))
                 }
                 (fact("Has got", &html! { "the events up to " span class="id" { (found.state.position) } }))
             } }
@@ -254,14 +259,19 @@ impl Console {
         }
     }
 
+    /// The instant from which events are replayed.
+    fn instant(&self, since: Since) -> UtcSecond {
+        match since {
+            Since::Instant(at) => at,
+            Since::Local(date, time) => self.config.business_days.zone().instant_of(date, time),
+        }
+    }
+
     /// The place in the log at a time.
     async fn place_since(&self, found: &Found, since: Since) -> Result<LogPosition, Problem> {
         const FIELD: &str = "since";
         let now = self.clock.now();
-        let at = match since {
-            Since::Instant(at) => at,
-            Since::Local(date, time) => self.config.business_days.zone().instant_of(date, time),
-        };
+        let at = self.instant(since);
         if at > now {
             return Err(invalid_field(FIELD, &"it is in the future"));
         }

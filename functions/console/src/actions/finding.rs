@@ -10,7 +10,7 @@ use payments_store::ClosedFinding;
 use crate::actions::preview::{Buttons, Preview};
 use crate::function::Console;
 use crate::guides::CONFLICTING_RESULTS;
-use crate::html::{account_link, amount, fact, payment_link};
+use crate::html::{account_link, amount, fact, payment_link, word};
 
 /// The name of the action.
 pub(super) const NAME: &str = "close-finding";
@@ -59,7 +59,7 @@ impl CloseFinding {
     }
 
     pub(super) fn title(&self) -> String {
-        format!("Close the finding of payment {}", self.payment)
+        "Close the finding".to_owned()
     }
 
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
@@ -131,19 +131,19 @@ fn no_such_finding() -> Problem {
 
 /// The payment, and the result that contradicts it.
 fn told(finding: &Finding) -> Markup {
-    html! { dl {
+    html! { section class="panel" { dl class="facts" {
         (fact("Payment", &html! { (payment_link(finding.key.slot.payment_id)) " from " (account_link(&finding.key.account)) }))
         (fact("Stands", &html! { (amount(finding.money)) " to " (account_link(&finding.payee)) ": " (words(&finding.stands)) }))
         (fact("The result says", &html! { (amount(finding.told.money)) " to " (account_link(&finding.told.payee)) ": " (words(&finding.told.settlement.clone().into())) }))
-    } }
+    } } }
 }
 
 /// An end in words, with its transaction id or its reason.
 fn words(state: &State) -> String {
-    let status = state.status();
+    let status = word(state.status());
     match state {
         State::Processed(id) => format!("{status}, transaction {id}"),
         State::Failed(failure) => format!("{status}, {} {}", failure.code(), failure.reason()),
-        State::Scheduled | State::Pending | State::Cancelled => status.to_string(),
+        State::Scheduled | State::Pending | State::Cancelled => status,
     }
 }

@@ -11,13 +11,12 @@ use serde_json::{Map, Value};
 use crate::actions::preview::{Buttons, Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
-use crate::guides::{HOLIDAY, PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
-use crate::html::{day, grouped};
+use crate::guides::{PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
+use crate::html::day;
 use crate::operations::Startable;
-use crate::panel::{cards, panel};
-use crate::runs::{Runs, end, last};
+use crate::panel::panel;
+use crate::runs::last;
 use crate::times::Times;
-use crate::views::dates::mark;
 use crate::views::waiting::{Late, late_table};
 
 /// The longest date, in bytes.
@@ -227,9 +226,10 @@ impl Console {
             Run::Look => self.looked()?,
             Run::Redate { calendar, from, to, .. } => {
                 let dates = self.closed_dates(run).await?;
+                let asked = calendar;
                 let (calendar, shown) = (calendar.clone(), Some(numbers(&dates)));
                 seen = Run::Redate { calendar, from: *from, to: *to, shown };
-                self.redated(&dates, &runs)
+                self.redated(&dates, asked, &runs)
             }
         };
         let shown = html! {
@@ -328,44 +328,12 @@ impl Console {
         let scheduled = |date| counters.get(&date).map_or(0, |known| known.counts.count(Status::Scheduled));
         Ok(dates.into_iter().map(|date| (date, scheduled(date))).collect())
     }
-
-    /// The effect of a redate on these dates.
-    fn redated(&self, dates: &[(BusinessDate, i64)], runs: &Runs) -> Markup {
-        if dates.is_empty() {
-            return html! {
-                p class="notice" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
-            };
-        }
-        let times = self.times();
-        let columns = [("Closed date", ""), ("Why", ""), ("Scheduled", "num")];
-        let rows = html! { @for (date, scheduled) in dates { tr {
-            th scope="row" { (times.date(*date)) }
-            td class="all quiet" { (mark(&self.config.business_days, *date, times).unwrap_or_default()) }
-            td class="num all" data-l="Scheduled" { span class=[(*scheduled == 0).then_some("zero")] { (grouped((*scheduled).into())) } }
-        } } };
-        html! {
-            p {
-                "Payments in this calendar’s currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
-                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event, and " b { "nothing takes it back" } ". See " (HOLIDAY) "."
-            }
-            p { b { (counted_so_far(runs, times)) } }
-            (panel(&html! { (counted(dates.len(), "closed date")) }, &html! { "about, and in all currencies" }, &cards("Closed dates", &columns, &rows)))
-        }
-    }
 }
 
 /// The numbers that a preview of a redate shows.
 fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
     let payments = dates.iter().map(|(_, scheduled)| u64::try_from(*scheduled).unwrap_or_default()).sum();
     Shown { dates: dates.len(), payments }
-}
-
-/// The result of the last count.
-fn counted_so_far(runs: &Runs, times: Times) -> Markup {
-    match runs.of(Job::Look) {
-        Some(run) => html! { "At the last count, " (times.aged(run.ended_at)) ": " (end(run)) },
-        None => html! { "Nobody has counted how many of them move: start a count first" },
-    }
 }
 
 /// The payment that is the latest, before a run that concerns it.

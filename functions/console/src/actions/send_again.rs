@@ -32,11 +32,11 @@ pub(super) struct SendAgain {
 
 /// The reason why a payment is not sent again now.
 enum Refusal {
-    /// It is not pending.
+    /// The payment is not pending.
     Not(State),
     /// The redrive sends it from this time on.
     Redrive(UtcSecond),
-    /// It was sent less than an hour ago. From this time on, an operator can send it.
+    /// The last request is less than an hour old. From this time on, an operator can send it.
     Early(UtcSecond),
 }
 
@@ -53,7 +53,7 @@ impl SendAgain {
     }
 
     pub(super) fn title(&self) -> String {
-        format!("Send the request of payment {} again", self.payment)
+        "Send 1 payment again".to_owned()
     }
 
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
@@ -71,7 +71,7 @@ impl Console {
     /// Shows the payment and its requests: two or three reads.
     pub(super) async fn preview_send_again(&self, again: &SendAgain) -> Result<(Preview, SendAgain), Problem> {
         if self.config.paused != Paused::None {
-            let shown = html! { p class="warn" { (PAUSED) } p { "See " (PAUSE) "." } };
+            let shown = html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } };
             return Ok((Preview { shown, buttons: None }, again.clone()));
         }
         let head = self.head_to_send(again.payment).await?;
@@ -81,9 +81,9 @@ impl Console {
         let what = match &refusal {
             None => html! {
                 p { "The transaction service gets request " (sent.saturating_add(1)) ". It makes a payment once, however often it is asked, and sends the result of a settled one again. See " (PAYMENTS_STUCK_PENDING) "." }
-                p class="warn" { "The console does not know whether somebody disabled the mapping of dispatch by hand. Ask first: the request then waits for a day at most, and is lost." }
+                p class="notice" { "The console does not know whether somebody disabled the mapping of dispatch by hand. Ask first: the request then waits for a day at most, and is lost." }
             },
-            Some(refusal) => html! { p class="warn" { (self.why(refusal)) } },
+            Some(refusal) => html! { p class="notice" { "It is not sent: " (self.why(refusal)) "." } },
         };
         let buttons = refusal.is_none().then(|| Buttons {
             act: "Send 1 payment again".to_owned(),
@@ -149,14 +149,17 @@ impl Console {
 
     fn requests(&self, head: &Head) -> Markup {
         let times = self.times();
-        html! { dl {
+        html! { section class="panel" { dl class="facts" {
+            (fact("Amount", &html! { b { (amount(head.money)) } }))
+            (fact("To", &html! { (account_link(&head.payee)) @if let Some(reference) = &head.reference { " " span class="quiet" { (reference) } } }))
+            (fact("From", &account_link(&head.account)))
+            (fact("Due", &times.aged(head.due_at)))
             (fact("Payment", &html! { (payment_link(head.payment_id)) " " (status(head.state.status())) }))
-            (fact("Amount", &html! { (amount(head.money)) " from " (account_link(&head.account)) " to " (account_link(&head.payee)) }))
             (fact("Requests", &html! {
                 (head.dispatch_attempt.unwrap_or_default()) " sent, of " (self.config.max_attempts)
                 @if let Some(at) = head.sent_again_at { ", the last " (times.aged(at)) }
             }))
-        } }
+        } } }
     }
 }
 

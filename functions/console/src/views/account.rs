@@ -12,7 +12,7 @@ use payments_store::{AccountFilter, AccountPage, AccountQuery, ListOrder};
 
 use crate::function::Console;
 use crate::guides::PAYMENTS_UNREADABLE;
-use crate::html::{link, top, word};
+use crate::html::{link, major, top, word};
 use crate::times::Times;
 use crate::views::rows::Row;
 
@@ -300,9 +300,10 @@ impl List {
 
 /// The box that selects a payment, if it can be cancelled.
 fn tick(head: &Head) -> Markup {
-    let (id, currency) = (head.payment_id, head.money.currency);
+    let (minor, currency) = (head.money.amount.get(), head.money.currency);
+    let what = format!("Select {} {currency} to {}", major(minor.into(), currency.decimals()), head.payee);
     html! { @if head.state.status() == Status::Scheduled {
-        input type="checkbox" name="payments" value=(id) aria-label={ "Select the payment " (id) " to " (head.payee) }
-            data-minor=(head.money.amount.get()) data-decimals=(currency.decimals()) data-currency=(currency);
+        input type="checkbox" name="payments" value=(head.payment_id) aria-label=(what)
+            data-minor=(minor) data-decimals=(currency.decimals()) data-currency=(currency);
     } }
 }

@@ -9,12 +9,8 @@ use payments_model::{BusinessDate, DayCounts, Status};
 use crate::function::Console;
 use crate::html::{class, grouped, link, top, word};
 use crate::times::Times;
-use crate::views::dates::mark;
-use crate::views::day::{day_link, list_link};
+use crate::views::dates::{DATES, day_link, list_link, mark};
 use crate::views::share::{pieces, rectangles};
-
-/// The dates of one view. All lanes of these dates are about 250 KB.
-pub(crate) const DATES: u32 = 31;
 
 /// The width of a bar for each factor of ten.
 const DECADE: i64 = 32;

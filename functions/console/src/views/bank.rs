@@ -26,7 +26,8 @@ const JOBS: [(Job, Option<(&str, &str)>); 8] = [
     (Job::Redrive, Some(("start-redrive", "Redrive…"))),
     (Job::Report, Some(("start-report", "Report…"))),
     (Job::Archive, Some(("start-archive", "Archive…"))),
-    (Job::Recount, Some(("start-recount", "Recount…"))),
+    // Its form is below: it has dates.
+    (Job::Recount, None),
     (Job::Look, Some(("look-for-redates", "Count…"))),
     (Job::Move, None),
     (Job::Publish, None),
@@ -36,7 +37,8 @@ impl Console {
     /// The view of the bank. It reads the last runs, the report's last run, the recount's findings, and the head of the log.
     pub(crate) async fn bank(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
-        let (findings, runs, times) = (self.recount_findings().await?, self.last_runs().await?, self.times());
+        let times = self.times();
+        let (findings, runs) = (self.recount_findings().await?, self.last_runs().await?);
         let (report, log) = (self.store.last_report_run().await?, self.store.log_head().await?);
         Ok(html! {
             (top(&heading("Bank"), times))
@@ -92,7 +94,7 @@ impl Console {
         };
         let form = |action: &str, says: &str, class: &str, fields: &Markup| {
             html! {
-                form class="pad" data-action=(action) {
+                form data-action=(action) class="pad" {
                     div class="fields" { (fields) div class="row all" { button class=[(!class.is_empty()).then_some(class)] { (says) } } }
                     (hidden("step", "preview"))
                 }
@@ -108,9 +110,9 @@ impl Console {
                     @if calendars.is_empty() { (empty(&html! { "No calendar is in use, so no date is closed." })) }
                     @else { (form("redate", "Redate…", "danger", &select)) }
                 }))
-                (panel(&html! { "Recount other dates" }, &html! { "Without dates, those of each night" }, &form("start-recount", "Recount…", "", &dates(false))))
+                (panel(&html! { "Recount" }, &html! { "Without dates, those of each night" }, &form("start-recount", "Recount…", "", &dates(false))))
                 (panel(&html! { "Cancel payments by id" }, &html! { "Up to 100" }, &html! {
-                    form class="pad" data-action="cancel" {
+                    form data-action="cancel" class="pad" {
                         label { "Ids, one a line" textarea name="payments" rows="4" maxlength="8000" required {} }
                         (hidden("step", "preview"))
                         div class="row" { button class="danger" { "Cancel payments…" } }
@@ -132,7 +134,7 @@ fn paused(paused: Paused) -> Markup {
 fn last_runs(runs: &Runs, times: Times) -> Markup {
     let columns = [("Job", ""), ("Ended", ""), ("Outcome", ""), ("Start", ACTIONS)];
     let row = |job: Job, start: Option<(&str, &str)>| {
-        let run = runs.of(job);
+        let run = runs.job(job);
         html! { tr {
             th scope="row" { (name(job)) small { (purpose(job)) } }
             @match run {
@@ -151,8 +153,7 @@ fn last_runs(runs: &Runs, times: Times) -> Markup {
             }
         } }
     };
-    let rows =
-        html! { @for (job, start) in JOBS { @if start.is_some() || runs.of(job).is_some() { (row(job, start)) } } };
+    let rows = html! { @for (job, start) in JOBS { @if start.is_some() || job == Job::Recount || runs.job(job).is_some() { (row(job, start)) } } };
     panel(
         &html! { "Last runs" },
         &html! { "One beside a scheduled run doubles its pace" },

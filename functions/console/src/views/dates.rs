@@ -1,12 +1,26 @@
-//! Dates as the bank's calendars know them: closed ones with the reason, and those that no calendar covers.
+//! Dates: links to them, and what the bank's calendars say of them.
 
 use payments_model::business_days::Calendar;
-use payments_model::{BusinessDate, BusinessDays, MoveReason};
+use payments_model::{BusinessDate, BusinessDays, MoveReason, Status};
 
+use crate::html::link;
 use crate::times::Times;
+
+/// The dates ahead that one view shows. All lanes of these dates are about 250 KB.
+pub(crate) const DATES: u32 = 31;
 
 /// The most days to look for an open date.
 const LOOKED_AHEAD: u32 = 31;
+
+/// A link to the view of a date.
+pub(crate) fn day_link(date: BusinessDate) -> String {
+    link("day", &[("date", &date.to_string())])
+}
+
+/// A link to the payments of a date in a status.
+pub(crate) fn list_link(date: BusinessDate, status: Status) -> String {
+    link("list", &[("date", &date.to_string()), ("status", status.as_str())])
+}
 
 /// The reason why a date is not simply open: calendars are closed on it, or do not cover it. A bank without calendars has none.
 pub(crate) fn mark(days: &BusinessDays, date: BusinessDate, times: Times) -> Option<String> {

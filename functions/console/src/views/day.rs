@@ -15,8 +15,7 @@ use crate::function::Console;
 use crate::guides::{CHANGES_UNPARSED, COUNTS_BEHIND};
 use crate::html::{class, grouped, link, live_top, major, word};
 use crate::times::Times;
-use crate::views::ahead::DATES;
-use crate::views::dates::{mark, next_open};
+use crate::views::dates::{DATES, day_link, list_link, mark, next_open};
 use crate::views::day::chart::{panel, points};
 use crate::views::failures::{self, groups};
 use crate::views::share::{percent, pieces, rectangles, settled};
@@ -150,8 +149,9 @@ impl Day<'_> {
     fn nothing(&self) -> Markup {
         let days = &self.console.config.business_days;
         html! {
-            b { "Nothing is due on " (self.times.date(self.date)) @if let Some(mark) = self.mark(self.date) { ": " (mark.replace(": ", ", ")) } "." }
-            @if self.mark(self.date).is_some() {
+            @let closed = self.mark(self.date).filter(|mark| mark.contains("closed"));
+            b { "Nothing is due on " (self.times.date(self.date)) @if let Some(closed) = &closed { ": " (closed.replace(": ", ", ")) } "." }
+            @if closed.is_some() {
                 @if let Some(open) = next_open(days, self.date, self.times) {
                     " Next open date " a href=(day_link(open)) { (self.times.date(open)) } "."
                 }
@@ -199,7 +199,7 @@ impl Day<'_> {
         }
     }
 
-    /// What a tile says below its number.
+    /// The line of a tile below its number.
     fn note(&self, status: Status, counts: &DayCounts, of: i64) -> Markup {
         let count = counts.count(status);
         html! {
@@ -258,16 +258,6 @@ impl Day<'_> {
             }
         }
     }
-}
-
-/// A link to the view of a date.
-pub(crate) fn day_link(date: BusinessDate) -> String {
-    link("day", &[("date", &date.to_string())])
-}
-
-/// A link to the payments of a date in a status.
-pub(crate) fn list_link(date: BusinessDate, status: Status) -> String {
-    link("list", &[("date", &date.to_string()), ("status", status.as_str())])
 }
 
 /// The matrix of sums.

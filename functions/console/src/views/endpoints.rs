@@ -1,14 +1,12 @@
 //! The webhook endpoints: those in trouble first, with what waits for them, and until when.
 
-mod deliveries;
-
 use std::collections::{BTreeMap, HashMap};
 
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_model::UtcSecond;
 use payments_model::event_filter::event_type;
-use payments_store::{DisabledBy, Job, LogHead, StoreError, WebhookEndpoint, WebhookState};
+use payments_store::{Delivery, DisabledBy, Job, LogHead, StoreError, WebhookEndpoint, WebhookState};
 
 use crate::function::Console;
 use crate::guides::{PUT_ENDPOINT_BACK, WEBHOOK_DISABLED, WEBHOOKS_BEHIND, WEBHOOKS_MISSED};
@@ -16,8 +14,7 @@ use crate::html::{fact, grouped, heading, link, live_top, top};
 use crate::panel::{ACTIONS, cards, empty, opens, panel};
 use crate::runs::Runs;
 use crate::times::{Times, span};
-pub(crate) use crate::views::endpoints::deliveries::answer;
-use crate::views::endpoints::deliveries::deliveries;
+use crate::told::{answer, took};
 
 /// The endpoints and their states, by id, as far as each can be read.
 type Endpoints =
@@ -55,7 +52,8 @@ impl Console {
         let (endpoints, mut states) = self.endpoints_and_states().await?;
         let (log, runs) = (self.store.log_head().await?, self.last_runs().await?);
         let lost = || WebhookState::after_loss(log.as_ref(), self.clock.now());
-        let (number, mut shown, mut unreadable) = (endpoints.len(), Vec::new(), Vec::new());
+        let number = endpoints.len();
+        let (mut shown, mut unreadable) = (Vec::new(), Vec::new());
         for (id, endpoint) in endpoints.into_iter().filter(|(id, _)| only.is_none_or(|only| only == id)) {
             match (endpoint, states.remove(&id).unwrap_or_else(|| Ok(lost()))) {
                 (Ok(endpoint), Ok(state)) => {
@@ -91,7 +89,7 @@ impl Behind {
     fn new(id: &str, state: &WebhookState, log: Option<&LogHead>, runs: &Runs) -> Self {
         let segments = log.map_or(0, |log| log.segments_after(state.position));
         let kept = log.and_then(|log| log.kept_at(state.position)).filter(|_| segments > 0);
-        let told = runs.of(Job::Publish).and_then(|run| run.outcome.as_ref()?["waiting"][id].as_str()?.parse().ok());
+        let told = runs.job(Job::Publish).and_then(|run| run.outcome.as_ref()?["waiting"][id].as_str()?.parse().ok());
         let oldest = told.map(Oldest::At).or(kept.map(|(day, _)| Oldest::OnDay(day)));
         Self { segments, oldest: oldest.filter(|_| segments > 0), kept_until: kept.map(|(_, until)| until) }
     }
@@ -130,7 +128,7 @@ impl Shown {
         }
     }
 
-    /// What happened to the endpoint, and what waits for it.
+    /// The endpoint's story: its troubles, and what waits for it.
     fn story(&self, times: Times) -> Markup {
         let progress = &self.state.progress;
         let last = progress.last_error.as_ref().map(|error| answer(&error.outcome));
@@ -228,7 +226,7 @@ impl Shown {
             } }
             td class="all" data-l="Last delivery" { span {
                 @match last {
-                    Some(last) => { (times.brief(last.at)) " " span class="quiet" { (answer(&last.outcome)) } },
+                    Some(last) => { (times.brief(last.at)) " " span class="quiet" { (answer(&last.outcome)) " in " (took(last.took_ms)) } },
                     None => { span class="quiet" { "Nothing was sent yet." } },
                 }
             } }
@@ -307,4 +305,23 @@ fn since(at: UtcSecond, times: Times) -> String {
 
 fn capital(text: &str) -> String {
     text.chars().take(1).flat_map(char::to_uppercase).chain(text.chars().skip(1)).collect()
+}
+
+/// The last deliveries, folded unless the endpoint is disabled.
+fn deliveries(deliveries: &[Delivery], is_open: bool, times: Times) -> Markup {
+    if deliveries.is_empty() {
+        return html! { p class="empty quiet" { b { "Nothing was sent yet." } } };
+    }
+    let columns = [("At", ""), ("Took", "num"), ("Answer", ""), ("Sent", "num")];
+    let rows = html! { @for delivery in deliveries { tr {
+        td { (times.at(delivery.at)) }
+        td class="num end" { (took(delivery.took_ms)) }
+        td { (answer(&delivery.outcome)) }
+        td class="num end" { (sent(delivery.events)) }
+    } } };
+    html! { details class="fold" open[is_open] { summary { "Last deliveries" } (cards("Last deliveries", &columns, &rows)) } }
+}
+
+fn sent(events: u32) -> String {
+    if events == 1 { "1 event".to_owned() } else { format!("{} events", grouped(events.into())) }
 }

@@ -8,7 +8,7 @@ use payments_store::{DayFigures, OTHER};
 
 use crate::html::{grouped, link};
 use crate::reasons::reason;
-use crate::views::day::list_link;
+use crate::views::dates::list_link;
 use crate::views::share::percent;
 
 /// Failures with one reason.

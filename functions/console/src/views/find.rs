@@ -5,6 +5,7 @@ mod meaning;
 mod sections;
 
 use maud::{Markup, html};
+use payments_boot::Deadline;
 use payments_http::query::invalid_parameter;
 use payments_http::{Problem, Request, bounded};
 use payments_model::{AccountId, BusinessDate, Head, HeadKey, IdempotencyKey, PaymentId};
@@ -58,6 +59,8 @@ impl Console {
         if query.text("date")?.is_some_and(|date| !date.is_empty()) {
             meant.date = query.get("date")?;
         }
+        let deadline = self.deadline();
+        let in_time = || if deadline.has_come() { Err(Problem::repeat()) } else { Ok(()) };
         // A transaction's id can look like a payment's.
         let mut heads: Vec<(PaymentId, Option<HeadKey>)> = Vec::new();
         if let Some(id) = meant.payment
@@ -66,6 +69,7 @@ impl Console {
             heads.push((id, None));
         }
         let is_of_id = !heads.is_empty();
+        in_time()?;
         let keys = self.of_transaction(&meant).await?;
         let is_shared = keys.len() > 1;
         for key in keys {
@@ -76,41 +80,39 @@ impl Console {
         }
         // An account can look like an id, too, but nobody who has found the payment asks for it.
         let known = match &meant.account {
-            Some(account) if !is_of_id => self.known(account).await?,
+            Some(account) if !is_of_id => self.known(account, &deadline).await?,
             _ => None,
         };
+        in_time()?;
         if let ([(id, key)], None) = (&heads[..], &known)
             && let Some(shown) = self.shown(*id, key.clone()).await?
         {
             return Ok(shown);
         }
-        let payments = self.rows(heads).await?;
+        let payments = self.rows(heads, &deadline).await?;
         let date = meant.date.unwrap_or_else(|| self.today());
         let mut found = Found { meant, payments, is_of_id, is_shared, known, date, of_amount: None, of_digits: None };
         if let (Some(_), Some(amount)) = (found.meant.date, found.meant.amount) {
-            found.of_amount = Some(self.of_amount(date, amount).await?);
+            found.of_amount = Some(self.of_amount(date, amount, &deadline).await?);
         }
         if let (Some(_), Some(digits)) = (found.meant.date, &found.meant.digits) {
-            found.of_digits = Some(self.of_digits(date, digits).await?);
+            found.of_digits = Some(self.of_digits(date, digits, &deadline).await?);
         }
         Ok(found.shown(self.times()))
     }
 
     /// The payments of a transaction's id, in each of its spellings.
     async fn of_transaction(&self, meant: &Meanings) -> Result<Vec<HeadKey>, StoreError> {
-        let mut keys = Vec::new();
-        for id in &meant.transactions {
-            keys.extend(self.store.payments_of_transaction(id).await?);
-        }
-        Ok(keys)
+        let reads: Vec<_> = meant.transactions.iter().map(|id| self.store.payments_of_transaction(id)).collect();
+        Ok(futures::future::try_join_all(reads).await?.concat())
     }
 
     /// Whether an account has payments: the next one, or else the last one.
-    async fn known(&self, account: &AccountId) -> Result<Option<Known>, StoreError> {
-        let (zone, today, filter) = (self.config.business_days.zone(), self.today(), AccountFilter::default());
+    async fn known(&self, account: &AccountId, deadline: &Deadline) -> Result<Option<Known>, Problem> {
+        let (zone, filter) = (self.config.business_days.zone(), AccountFilter::default());
         let coming = AccountQuery {
             account,
-            from: zone.start_of(today),
+            from: zone.start_of(self.today()),
             to: zone.end_of(BusinessDate::MAX),
             after: None,
             filter: &filter,
@@ -126,6 +128,9 @@ impl Console {
             ..coming
         };
         for (query, known) in [(&coming, Known::Next as fn(Box<Head>) -> Known), (&past, Known::Last)] {
+            if deadline.has_come() {
+                return Err(Problem::repeat());
+            }
             let mut page = self.store.account_page(query).await?;
             match page.heads.pop() {
                 Some((_, Ok(head))) => return Ok(Some(known(Box::new(head)))),
@@ -138,9 +143,16 @@ impl Console {
     }
 
     /// The rows of payments, as far as their heads exist and can be read.
-    async fn rows(&self, payments: Vec<(PaymentId, Option<HeadKey>)>) -> Result<Vec<Row>, StoreError> {
+    async fn rows(
+        &self,
+        payments: Vec<(PaymentId, Option<HeadKey>)>,
+        deadline: &Deadline,
+    ) -> Result<Vec<Row>, Problem> {
         let mut rows = Vec::new();
         for (id, key) in payments {
+            if deadline.has_come() {
+                return Err(Problem::repeat());
+            }
             let read = async {
                 let key = match key {
                     Some(key) => Some(key),
@@ -156,7 +168,7 @@ impl Console {
                 Err(error @ StoreError::Unreadable { .. }) => {
                     tracing::error!(payment = %id, %error, "a payment that was found cannot be read");
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(rows)
@@ -202,8 +214,8 @@ fn nothing(text: &str, sections: &[Markup], times: Times) -> Markup {
     html! {
         (top(&heading(&if text.is_empty() { "Find".to_owned() } else { format!("Nothing found for “{text}”") }), times))
         p {
-            b { "Nothing found." }
-            " An amount or 8 digits of an id need a date. A reference, a payee and a key need their account."
+            @if text.is_empty() { b { "Nothing found." } " " }
+            "An amount or 8 digits of an id need a date. A reference, a payee and a key need their account."
         }
         @for section in sections { (section) }
         @if sections.is_empty() {

@@ -16,7 +16,7 @@ use crate::guides::PAYMENTS_UNREADABLE;
 use crate::html::{grouped, link, top, word};
 use crate::reasons::reason;
 use crate::times::Times;
-use crate::views::day::{day_link, list_link};
+use crate::views::dates::{day_link, list_link};
 use crate::views::failures::{Group, groups, line};
 use crate::views::list::filter::Filter;
 use crate::views::waiting::SHARDS_AT_ONCE;

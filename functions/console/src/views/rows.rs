@@ -5,6 +5,7 @@ use payments_model::{AccountId, Head, HeadKey, Money, Reference, Status, UtcSeco
 use payments_store::DueRow;
 
 use crate::html::{account_link, amount, head_link, status};
+use crate::reasons::reason;
 use crate::times::Times;
 
 /// A payment of a list.
@@ -35,7 +36,7 @@ impl Row {
 
     /// The row of an entry of an index.
     pub(crate) fn from_due(row: DueRow) -> Self {
-        let note = row.failure_code.map(|code| code.to_string()).unwrap_or_default();
+        let note = row.failure_code.as_ref().map(|code| reason(code.as_str()).to_owned()).unwrap_or_default();
         let DueRow { head: key, money, payee, reference, due, .. } = row;
         Self { key, money, due_at: due.due_at, payee, reference, status: due.status, note }
     }

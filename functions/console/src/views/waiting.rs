@@ -1,4 +1,4 @@
-//! Payments that wait: first those that nothing sends again, then those that wait for a result, and those that are due and not claimed.
+//! Payments that wait: those that nothing sends again, for a result, and for their claim.
 
 mod late;
 mod sent;
@@ -7,12 +7,13 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{Head, PaymentId, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, Head, Money, PaymentId, Status, UtcSecond};
 use payments_store::{DueRow, Job};
+use serde_json::Value;
 
 use crate::function::Console;
 use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, REQUESTS_WAITING, RESULTS_WAITING};
-use crate::html::{account_link, amount, head_link, heading, live_top, status};
+use crate::html::{account_link, amount, head_link, heading, live_top, payment_link, status};
 use crate::panel::{ACTIONS, cards, empty, head, opens, panel};
 use crate::runs::{Runs, last};
 use crate::times::Times;
@@ -50,15 +51,17 @@ impl Console {
         let most = self.config.max_attempts;
         let (stuck, waiting): (Vec<_>, Vec<_>) =
             rows.partition(|row| row.sent().is_some_and(|sent| sent.is_stuck(times.now, most)));
+        let shown = |id: &PaymentId| pending.rows.iter().any(|row| row.due.payment_id == *id);
+        let others: Vec<_> = told(&runs).into_iter().filter(|told| !shown(&told.id)).collect();
         Ok(html! {
             div class="stack" data-live data-hx-get="/console/views/waiting" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (live_top(&heading("Waiting"), times))
                 (self.paused_notice())
                 (pending.notices())
-                @if !stuck.is_empty() { (self.stuck(&stuck, times)) }
+                @if !stuck.is_empty() || !others.is_empty() { (self.stuck(&stuck, &others, times)) }
                 @if !scheduled.rows.is_empty() { (unclaimed(&scheduled, times)) }
                 div class="cols" {
-                    (longest(&waiting, &pending, (&runs, most), times))
+                    (longest(&waiting, (pending.more, !stuck.is_empty()), (&runs, most), times))
                     div class="stack" {
                         (by_request(&runs, most, times))
                         @if scheduled.rows.is_empty() { (all_claimed(&scheduled, &runs, times)) }
@@ -69,7 +72,7 @@ impl Console {
     }
 
     /// The payments that nothing sends again.
-    fn stuck(&self, stuck: &[Pending<'_>], times: Times) -> Markup {
+    fn stuck(&self, stuck: &[Pending<'_>], others: &[Told], times: Times) -> Markup {
         let columns = [
             ("Amount", "num"),
             ("Due", ""),
@@ -79,13 +82,48 @@ impl Console {
             ("Action", ACTIONS),
         ];
         let note = html! { "No result after the last request. The bank sends nothing more by itself. See " (PAYMENTS_STUCK_PENDING) };
-        let rows = html! { @for pending in stuck { (pending.stuck(self.config.max_attempts, times)) } };
+        let rows = html! { @for pending in stuck { (pending.stuck(self.config.max_attempts, times)) } @for told in others { (told.row(times)) } };
         html! {
             section class="panel now" id="stuck" {
-                (head(&html! { "Stuck " span class="quiet" { (stuck.len()) } }, &note))
+                (head(&html! { "Stuck " span class="quiet" { (stuck.len() + others.len()) } }, &note))
                 (cards("Payments that are stuck", &columns, &rows))
             }
         }
+    }
+}
+
+/// A stuck payment of the last redrive that is not among those that have been due for the longest time.
+struct Told {
+    id: PaymentId,
+    account: AccountId,
+    money: Money,
+    due: BusinessDate,
+}
+
+/// The stuck payments that the last redrive names.
+fn told(runs: &Runs) -> Vec<Told> {
+    let named = runs.job(Job::Redrive).and_then(|run| run.outcome.as_ref()?["stuckPayments"].as_array());
+    let parse = |told: &Value| {
+        let text = |field: &str| told[field].as_str().unwrap_or_default();
+        let amount = told["amountMinor"].as_i64()?.try_into().ok()?;
+        let money = Money { amount, currency: text("currency").parse().ok()? };
+        let (id, account) = (text("paymentId").parse().ok()?, text("accountId").parse().ok()?);
+        Some(Told { id, account, money, due: text("dueDate").parse().ok()? })
+    };
+    named.into_iter().flatten().filter_map(parse).collect()
+}
+
+impl Told {
+    fn row(&self, times: Times) -> Markup {
+        let id = self.id.to_string();
+        html! { tr {
+            td class="amt" { (amount(self.money)) }
+            td class="due end" { (times.date(self.due)) }
+            td class="all" { small { "from " (account_link(&self.account)) } }
+            td class="st" { "stuck at the last redrive" }
+            td class="end" { (payment_link(self.id)) }
+            td class="act" { span class="row" { (opens("send-again", "Send again…", "", &[("payment", &id)])) } }
+        } }
     }
 }
 
@@ -140,17 +178,22 @@ impl Pending<'_> {
 }
 
 /// The payments that wait for a result, without the stuck ones.
-fn longest(waiting: &[Pending<'_>], pending: &Late, (runs, most): (&Runs, u32), times: Times) -> Markup {
+fn longest(
+    waiting: &[Pending<'_>],
+    (are_more, are_stuck): (bool, bool),
+    (runs, most): (&Runs, u32),
+    times: Times,
+) -> Markup {
     let columns = [("Amount", "num"), ("Due", ""), ("To, from", ""), ("Requests", ""), ("Payment", "act")];
     let note = html! {
-        @if pending.more { "The first " (waiting.len()) ", without stuck ones. " }
+        @if are_more { "The first " (waiting.len()) ", without stuck ones. " }
         @if !waiting.is_empty() { "See " (REQUESTS_WAITING) " and " (RESULTS_WAITING) }
     };
     panel(
         &html! { "Waiting longest" },
         &note,
         &html! {
-            @if waiting.is_empty() { (empty(&html! { b { "Every request has its result." } " No other payment waits for one." })) }
+            @if waiting.is_empty() { (empty(&html! { b { @if are_stuck { "No other payment waits for a result." } @else { "Every request has its result." } } })) }
             @else { (cards("Payments that wait for a result", &columns, &html! { @for row in waiting { (row.waiting((runs, most), times)) } })) }
         },
     )

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_model::{DayCounts, EventFilter};
+use payments_model::{Actor, DayCounts, EventFilter, Failure, Finding, FindingClosed, Settlement, State, Told};
 use payments_store::{
-    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
+    BlockingEvent, ClosedFinding, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
 };
 use payments_tests::given::create_endpoint;
 
@@ -17,11 +17,12 @@ use crate::redate;
 use crate::report::settlements;
 
 /// The kinds of items that nobody changes once they are written.
-const WRITTEN_ONCE: [ItemKind; 5] = [
+const WRITTEN_ONCE: [ItemKind; 6] = [
     ItemKind::FirstDetails,
     ItemKind::AmendedDetails,
     ItemKind::AuditIntent,
     ItemKind::AuditOutcome,
+    ItemKind::OpenFinding,
     ItemKind::Segment,
 ];
 
@@ -125,9 +126,28 @@ impl Marked {
     }
 }
 
-/// Changes that are rare, made once before and once after everything was marked: endpoints and the audit trail.
+/// A finding of a payment, which `settle` puts and the console closes.
+async fn contradict(bank: &Bank, is_again: bool) -> Result<()> {
+    let (store, id) = (bank.store().await, bank.id("e").parse()?);
+    let first = store.details(id).await?.context("no details")?;
+    let (money, payee) = (first.instruction.money, first.instruction.payee.clone());
+    let told = Told { settlement: Settlement::Failed(Failure::new(None, "no")), money, payee: payee.clone() };
+    let (at, hash) = (bank.now(), told.hash());
+    if is_again {
+        let closed = FindingClosed { at, by: Actor::operator("ops-1"), reason: "The service was wrong.".to_owned() };
+        ensure!(store.close_finding(id, &hash, &closed).await? == ClosedFinding::Done, "it is closed");
+    } else {
+        let key = first.key();
+        let finding = Finding { key, money, payee, stands: State::Cancelled, told, found_at: at, closed: None };
+        ensure!(store.put_finding(&finding).await?, "it is new");
+    }
+    Ok(())
+}
+
+/// Changes that are rare, made once before and once after everything was marked: findings, endpoints and the audit trail.
 async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let (store, now) = (bank.store().await, bank.now());
+    contradict(bank, is_again).await?;
     let id: EndpointId = "erp".parse()?;
     let url = "https://hooks.shop.co.uk/payments".parse()?;
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
@@ -148,7 +168,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         let to = taken.position;
         let commit = WebhookCommit { to, progress: &progress, lease_until: None, disabled: None };
         let state = store.commit_webhook(&id, &taken, &commit).await?.context("the lease is ours")?;
-        let by = payments_model::Actor::operator("ops-1");
+        let by = Actor::operator("ops-1");
         let skipped = SkippedEvent { at: now, event_id: blocking.event_id.clone(), by };
         ensure!(store.skip_webhook_event(&id, &state, &blocking, skipped).await?, "it is skipped");
         ensure!(store.replay_webhook(&id, LogPosition::BEGINNING).await?, "it is replayed");
@@ -156,7 +176,8 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     } else {
         // An operator's action leaves its intent and its outcome.
         let action = "5f1c1f6e-4f0e-5a37-9d0e-0a3f6b7c8d9e";
-        let cancel = json!({ "step": "do", "payments": bank.id("e"), "at": now.to_string(), "id": action });
+        let cancel =
+            json!({ "step": "do", "payments": format!("{}@1", bank.id("e")), "at": now.to_string(), "id": action });
         bank.answered(Ask::post("/console/actions/cancel").json(&cancel), 200).await?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Payments of a date that nothing but a look at each finds: by an amount, or by the first digits of an id.
 
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
+use payments_boot::Deadline;
 use payments_http::Problem;
 use payments_model::{BusinessDate, Shard, Status, TypedAmount};
 use payments_store::{DuePage, DueRange, DueRow, DueUntil, StoreError};
@@ -33,21 +34,31 @@ pub(super) struct OnDate {
 
 impl Console {
     /// Finds the payments of a date with an amount: one read of each shard and status, of which each looks at the first payments.
-    pub(super) async fn of_amount(&self, date: BusinessDate, amount: TypedAmount) -> Result<OnDate, Problem> {
-        self.on_date(date, DueUntil::Date(date), &|row| amount.is(row.money)).await
+    pub(super) async fn of_amount(
+        &self,
+        date: BusinessDate,
+        amount: TypedAmount,
+        deadline: &Deadline,
+    ) -> Result<OnDate, Problem> {
+        self.on_date(date, DueUntil::Date(date), &|row| amount.is(row.money), deadline).await
     }
 
     /// Finds the payments of a date whose ids begin with these digits: one read of each shard and status. The payments of a
-    /// date without a time are due at its first instant, where the index has them by their ids. If none of them is found, the
-    /// first of those with a time are looked at.
-    pub(super) async fn of_digits(&self, date: BusinessDate, digits: &Digits) -> Result<OnDate, Problem> {
+    /// date without a time are due at its first instant, where the index has them by their ids. If that finds nothing, the
+    /// first payments with a time are looked at.
+    pub(super) async fn of_digits(
+        &self,
+        date: BusinessDate,
+        digits: &Digits,
+        deadline: &Deadline,
+    ) -> Result<OnDate, Problem> {
         let start = self.config.business_days.zone().start_of(date);
         let begins = |row: &DueRow| digits.begin(row.due.payment_id);
-        let found = self.on_date(date, DueUntil::Ids(date, start, digits.first), &begins).await?;
+        let found = self.on_date(date, DueUntil::Ids(date, start, digits.first), &begins, deadline).await?;
         if !found.rows.is_empty() || found.is_partial {
             return Ok(found);
         }
-        self.on_date(date, DueUntil::LaterOf(date, start), &begins).await
+        self.on_date(date, DueUntil::LaterOf(date, start), &begins, deadline).await
     }
 
     async fn on_date(
@@ -55,12 +66,11 @@ impl Console {
         date: BusinessDate,
         until: DueUntil,
         matches: &(dyn Fn(&DueRow) -> bool + Sync),
+        deadline: &Deadline,
     ) -> Result<OnDate, Problem> {
         let today = self.today();
         // Before its date, a payment is scheduled or cancelled.
         let statuses = if date > today { &[Status::Scheduled, Status::Cancelled][..] } else { &Status::ALL[..] };
-        let deadline = self.deadline();
-        let deadline = &deadline;
         let shards = self.config.read_shards;
         let ranges: Vec<_> = statuses.iter().flat_map(|status| shards.all().map(|shard| (shard, *status))).collect();
         let pages = iter(ranges)

@@ -60,8 +60,16 @@ impl Meanings {
         let words: Vec<&str> = words.into_iter().filter(|word| !is_date(word)).collect();
         let text = unquoted(&words.join(" ")).to_owned();
         if let Some(payment) = payment_named(&text) {
-            let (transactions, account) = (spellings(&text), text.parse().ok());
-            return Self { payment: Some(payment), transactions, account, date, text, ..Self::default() };
+            return Self {
+                payment: Some(payment),
+                transactions: spellings(&text),
+                account: text.parse().ok(),
+                // Many clients have UUIDs as their keys.
+                key: text.parse().ok(),
+                date,
+                text,
+                ..Self::default()
+            };
         }
         let amount = text.parse().ok();
         let (mut account, mut within) =

@@ -22,7 +22,7 @@ impl Found {
             sections.push(account_section(account, known, meant.within.as_deref().unwrap_or_default(), times));
         }
         if let Some(typed) = meant.amount {
-            sections.push(amount_section(typed, self.date, self.of_amount.as_ref(), times));
+            sections.push(amount_section(&meant.text, typed, (self.date, self.of_amount.as_ref()), times));
         }
         if meant.digits.is_some() {
             sections.push(self.digits(times));
@@ -171,15 +171,20 @@ fn account_section(account: &AccountId, known: &Known, within: &str, times: Time
     )
 }
 
-fn amount_section(typed: TypedAmount, date: BusinessDate, found: Option<&OnDate>, times: Times) -> Markup {
-    let (what, text) = (html! { "Amount " span class="n" { (typed) } }, typed.to_string());
+fn amount_section(
+    text: &str,
+    typed: TypedAmount,
+    (date, found): (BusinessDate, Option<&OnDate>),
+    times: Times,
+) -> Markup {
+    let what = html! { "Amount " span class="n" { (text) } };
     let missing = "Add a date, because amounts are found only within one";
     html! {
         section class="panel" {
-            (date_head(&what, &text, date, found.is_some(), times))
+            (date_head(&what, text, date, found.is_some(), times))
             @match found {
                 Some(found) => (on_date(found, "of this amount", times)),
-                None => (date_form(&text, date, missing, "Find on the date")),
+                None => (date_form(text, date, missing, "Find on the date")),
             }
             form class="pad" data-view="account" autocomplete="off" {
                 input type="hidden" name="amount" value=(typed);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::html::grouped;
 use crate::panel::{cards, empty, panel};
-use crate::runs::{Runs, number};
+use crate::runs::{Runs, end, number};
 use crate::times::Times;
 
 /// The time from one scheduled redrive to the next.
@@ -55,27 +55,28 @@ impl Sent {
 /// The first scheduled redrive at an instant or later, which is not past: an hour after the last one, two, and so on.
 fn next_redrive(runs: &Runs, from: UtcSecond, now: UtcSecond) -> UtcSecond {
     let from = from.max(now);
-    let Some(last) = runs.of(Job::Redrive).map(|run| run.began_at).filter(|last| *last <= from) else { return from };
+    let Some(last) = runs.job(Job::Redrive).map(|run| run.began_at).filter(|last| *last <= from) else { return from };
     let (waits, every) = ((from.as_chrono() - last.as_chrono()).num_seconds(), REDRIVE_EVERY.num_seconds());
     last.saturating_add(TimeDelta::seconds((waits + every - 1) / every * every))
 }
 
 /// The payments by the number of their last request, as the last redrive saw them.
 pub(super) fn by_request(runs: &Runs, most: u32, times: Times) -> Markup {
-    let run = runs.of(Job::Redrive);
-    let groups = run.and_then(|run| run.outcome.as_ref()?["requests"].as_array().cloned()).unwrap_or_default();
+    let columns = [("Request", ""), ("Payments", "num"), ("Oldest claimed", ""), ("Next request", "")];
+    let Some(run) = runs.job(Job::Redrive) else {
+        let none = empty(&html! { b { "No redrive has ended yet." } " It counts the payments each hour." });
+        return panel(&html! { "Sent, no result yet" }, &html! {}, &none);
+    };
+    let note = html! { "counted at " (times.brief(run.began_at)) };
+    let groups = run.outcome.as_ref().and_then(|outcome| outcome["requests"].as_array());
+    let Some(groups) = groups else { return panel(&html! { "Sent, no result yet" }, &note, &empty(&end(run))) };
     let all: u64 = groups.iter().map(|group| number(group, "payments")).sum();
-    let heading = html! { "Sent, no result yet " @if run.is_some() { span class="quiet" { (grouped(all.into())) } } };
-    let note = html! { @if let Some(run) = run { "counted at " (times.brief(run.began_at)) } };
-    let columns = [("Request", ""), ("Payments", "num"), ("Oldest sent", ""), ("Next request", "")];
-    let rows = html! { @for group in &groups { (group_row(group, (runs, most), times)) } };
     panel(
-        &heading,
+        &html! { "Sent, no result yet " span class="quiet" { (grouped(all.into())) } },
         &note,
         &html! {
-            @if run.is_none() { (empty(&html! { b { "No redrive has ended yet." } " It counts the payments each hour." })) }
-            @else if groups.is_empty() { (empty(&html! { b { "Every request has its result," } " as far as they are older than an hour." })) }
-            @else { (cards("Payments by their last request", &columns, &rows)) }
+            @if groups.is_empty() { (empty(&html! { b { "Every request has its result," } " as far as they are older than an hour." })) }
+            @else { (cards("Payments by their last request", &columns, &html! { @for group in groups { (group_row(group, (runs, most), times)) } })) }
         },
     )
 }

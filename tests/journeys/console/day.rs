@@ -1,60 +1,51 @@
-//! The view of a day: its reads do not grow with the number of payments, and its numbers are those of the counters and the figures.
+//! The view of a day: its numbers, and its reads, which do not grow with the number of payments.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
-use payments_machine::layers::client_over;
 use payments_model::{BusinessDate, DayCounts, Status, UtcSecond};
-use payments_store::Store;
+use payments_store::Item;
+use payments_tests::World;
+use payments_tests::tables::{number, text};
 
-use super::{Alone, LANES};
+use super::page;
 
-/// The day of the machine's clock, which shows 09:00.
+/// The date of the machine's clock, which shows 09:00.
 const TODAY: &str = "2026-11-20";
 
-/// The dates whose counters the view reads.
+/// The dates and the lanes whose counters the view reads.
 const DATES: u32 = 32;
+const LANES: usize = 8;
 
-/// Puts counters as if so many payments were due on each date: a quarter of them settled, a half of them pending.
-async fn count(alone: &Alone, payments: usize) -> Result<()> {
-    let (client, table) = (alone.given.stack.client(), &alone.given.stack.environment.tables.payments);
+/// Puts counters as if so many payments were due on each date: a quarter of them settled, a half of them pending. More are cancelled.
+async fn count(world: &World, payments: usize) -> Result<()> {
     let each = payments / LANES;
     let today: BusinessDate = TODAY.parse()?;
-    for date in (0..DATES).map(|days| today.plus_days(days)) {
-        for lane in 0..LANES {
-            let text = |text: String| AttributeValue::S(text);
-            let number = |number: usize| AttributeValue::N(number.to_string());
-            let mut put = client.put_item().table_name(table).item("pk", text(format!("COUNTS#{lane}")));
-            put = put.item("sk", text(date.to_string())).item("moves", number(4 * each));
-            for (name, count) in [
-                ("SCHEDULED", each / 4),
-                ("PENDING", each / 2),
-                ("PROCESSED", each / 4 - each / 100),
-                ("FAILED", each / 100),
-                ("CANCELLED", each / 50),
-            ] {
-                put = put.item(name, number(count));
-            }
-            for currency in ["GBP", "EUR", "JPY"] {
-                for status in ["sch", "pen", "pro", "fai", "can"] {
-                    put = put.item(format!("{currency}.{status}"), number(each * 123_456));
-                }
-            }
-            put.send().await?;
-        }
-    }
-    Ok(())
-}
-
-fn store(alone: &Alone) -> Store {
-    alone.given.stack.store(client_over(&alone.given.stack.client(), alone.recorder.clone()))
+    let counter = |date: BusinessDate, lane: usize| -> Item {
+        let key = [("pk", text(format!("COUNTS#{lane}"))), ("sk", text(date.to_string()))];
+        let counts = [
+            ("SCHEDULED", each / 4),
+            ("PENDING", each / 2),
+            ("PROCESSED", each / 4 - each / 100),
+            ("FAILED", each / 100),
+            ("CANCELLED", each / 50),
+            ("moves", 4 * each),
+        ];
+        let sums = ["GBP", "EUR", "JPY"].into_iter().flat_map(|currency| {
+            ["sch", "pen", "pro", "fai", "can"].map(|status| (format!("{currency}.{status}"), number(each * 123_456)))
+        });
+        let counts = counts.map(|(name, count)| (name.to_owned(), number(count)));
+        key.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(counts).chain(sums).collect()
+    };
+    let dates = (0..DATES).map(|days| today.plus_days(days));
+    let counters = dates.flat_map(|date| (0..LANES).map(move |lane| counter(date, lane)));
+    world.put_items(&world.environment.tables.payments, counters).await
 }
 
 /// Puts a sample for each five minutes of the day until now, and failures by code.
-async fn figure(alone: &Alone, payments: usize) -> Result<()> {
-    let (store, today) = (store(alone), TODAY.parse()?);
+async fn figure(world: &World, payments: usize) -> Result<()> {
+    let (store, today) = (world.store().await, TODAY.parse()?);
     let begin: UtcSecond = "2026-11-20T00:00:00Z".parse()?;
     let payments = i64::try_from(payments)?;
     for slot in 0..108 {
@@ -80,14 +71,14 @@ struct Read {
 }
 
 async fn read(payments: usize) -> Result<Read> {
-    let alone = Alone::start().await?;
-    count(&alone, payments).await?;
-    figure(&alone, payments).await?;
-    drop((alone.recorder.take_operations(), alone.recorder.take_capacity_use()));
-    let page = alone.page("day").await?;
-    let capacity = alone.recorder.take_capacity_use();
+    let world = World::open().await?;
+    count(&world, payments).await?;
+    figure(&world, payments).await?;
+    world.forget();
+    let page = page(&world, "day").await?;
+    let capacity = world.recorder.take_capacity_use();
     assert!(capacity.keys().all(|(_, place)| !place.contains("due")), "an index is read: {capacity:?}");
-    let operations = alone.recorder.take_operations().len();
+    let operations = world.recorder.take_operations().len();
     Ok(Read { operations, capacity: capacity.values().sum(), bytes: page.len() })
 }
 
@@ -103,10 +94,10 @@ async fn the_day_of_a_million_payments_reads_as_much_as_that_of_ten_thousand() -
 
 #[tokio::test]
 async fn the_day_shows_its_counters_and_its_figures() -> Result<()> {
-    let alone = Alone::start().await?;
-    count(&alone, 1_000_000).await?;
-    figure(&alone, 1_000_000).await?;
-    let day = alone.page("day").await?;
+    let world = World::open().await?;
+    count(&world, 1_000_000).await?;
+    figure(&world, 1_000_000).await?;
+    let day = page(&world, "day").await?;
     for wanted in [
         "Fri 20 Nov <span class=\"quiet\">today</span>",
         "25.0 % settled <span class=\"quiet\">250,000 of 1,000,000</span>",
@@ -124,9 +115,9 @@ async fn the_day_shows_its_counters_and_its_figures() -> Result<()> {
         assert!(day.contains(wanted), "{wanted}: {day}");
     }
     // Of a past date there are no samples here, and its scheduled payments are overdue.
-    let past = alone.page("day?date=2026-11-19").await?;
+    let past = page(&world, "day?date=2026-11-19").await?;
     assert!(past.contains("Nothing is due on Thu 19 Nov.") && past.contains("No sweep counted this date"), "{past}");
-    let coming = alone.page("day?date=2026-11-23").await?;
+    let coming = page(&world, "day?date=2026-11-23").await?;
     assert!(coming.contains("not due yet") && !coming.contains("Per five minutes"), "{coming}");
     Ok(())
 }

@@ -1,15 +1,21 @@
-//! The preview of a cancel: the sums, every payment that will be cancelled, and those that stay.
+//! The payments of a cancel, and its preview: the sums, each payment that will be cancelled, and those that stay.
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use payments_model::{Currency, Head, UtcSecond};
+use payments_model::{Currency, Details, Head, PaymentId, Status, UtcSecond};
 
-use crate::actions::cancel::Candidate;
 use crate::actions::preview::counted;
 use crate::html::{account_link, amount, money, payment_link, status};
 use crate::panel::{cards, panel};
 use crate::times::Times;
+
+/// A payment that may be cancelled.
+pub(super) struct Candidate {
+    pub(super) id: PaymentId,
+    /// Its first details and its head, as far as they exist; `None` if they cannot be read.
+    pub(super) found: Option<Option<(Details, Option<Head>)>>,
+}
 
 /// The payments of one currency.
 struct Sum {
@@ -19,6 +25,17 @@ struct Sum {
     last: UtcSecond,
 }
 
+impl Candidate {
+    pub(super) fn head(&self) -> Option<&Head> {
+        self.found.as_ref()?.as_ref().and_then(|(_, head)| head.as_ref())
+    }
+
+    pub(super) fn can_be_cancelled(&self) -> bool {
+        self.head().is_some_and(|head| head.state.status() == Status::Scheduled)
+    }
+}
+
+/// The preview of these payments.
 pub(super) fn shown(candidates: &[Candidate], times: Times) -> Markup {
     let (can, stay): (Vec<_>, Vec<_>) = candidates.iter().partition(|candidate| candidate.can_be_cancelled());
     let heads: Vec<&Head> = can.iter().filter_map(|candidate| candidate.head()).collect();

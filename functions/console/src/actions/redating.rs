@@ -1,0 +1,58 @@
+//! The preview of a redate: each closed date with its payments, and how many of them the last count would move.
+
+use maud::{Markup, html};
+use payments_model::BusinessDate;
+use payments_store::Job;
+
+use crate::actions::preview::counted;
+use crate::function::Console;
+use crate::guides::HOLIDAY;
+use crate::html::grouped;
+use crate::panel::{cards, panel};
+use crate::runs::{Runs, end, number};
+use crate::times::Times;
+use crate::views::dates::mark;
+
+impl Console {
+    /// The effect of a redate on these dates.
+    pub(super) fn redated(&self, dates: &[(BusinessDate, i64)], calendar: &str, runs: &Runs) -> Markup {
+        if dates.is_empty() {
+            return html! {
+                p class="notice" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
+            };
+        }
+        let times = self.times();
+        let columns = [("Closed date", ""), ("Why", ""), ("Scheduled", "num"), ("Would move", "num")];
+        let rows = html! { @for (date, scheduled) in dates { tr {
+            th scope="row" { (times.date(*date)) }
+            td class="all quiet" { (mark(&self.config.business_days, *date, times).unwrap_or_default()) }
+            td class="num all" data-l="Scheduled" { span class=[(*scheduled == 0).then_some("zero")] { (grouped((*scheduled).into())) } }
+            td class="num all" data-l="Would move" { span class="zero" { (would_move(runs, *date, calendar)) } }
+        } } };
+        html! {
+            p {
+                "Payments in this calendar’s currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
+                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event, and " b { "nothing takes it back" } ". See " (HOLIDAY) "."
+            }
+            p { b { (counted_so_far(runs, times)) } }
+            (panel(&html! { (counted(dates.len(), "closed date")) }, &html! { "scheduled: about, and in all currencies" }, &cards("Closed dates", &columns, &rows)))
+        }
+    }
+}
+
+/// The payments of a date that the last count would move. A count names the first dates with some.
+fn would_move(runs: &Runs, date: BusinessDate, calendar: &str) -> String {
+    let counted = runs.job(Job::Look).and_then(|run| run.outcome.as_ref()?["waitingDates"].as_array());
+    let Some(counted) = counted else { return "not counted".to_owned() };
+    let date = date.to_string();
+    let found = counted.iter().find(|found| found["date"] == *date && found["calendar"] == *calendar);
+    grouped(found.map_or(0, |found| number(found, "count")).into())
+}
+
+/// The result of the last count.
+fn counted_so_far(runs: &Runs, times: Times) -> Markup {
+    match runs.job(Job::Look) {
+        Some(run) => html! { "At the last count, " (times.aged(run.ended_at)) ": " (end(run)) },
+        None => html! { "Nobody has counted how many of them move: start a count first" },
+    }
+}
