@@ -50,7 +50,7 @@ async fn of_two_runs_at_once_the_later_end_stays() -> Result<()> {
     let store = World::open().await?.store().await;
     for (ended_at, claimed) in [
         ("2026-11-20T09:00:05Z", 1),
-        // It began before the other, and ends with it or after it.
+        // A run that ends in the same second or later replaces the first one.
         ("2026-11-20T09:00:05Z", 2),
         ("2026-11-20T09:00:04Z", 3),
     ] {
@@ -309,9 +309,13 @@ async fn a_sweep_tells_for_how_long_the_payments_left_could_have_been_claimed() 
 #[tokio::test]
 async fn a_look_tells_what_waits_by_date_and_calendar() -> Result<()> {
     let world = World::open().await?;
+    // A bank with another calendar accepts rules, and does not know the holiday.
+    let other = |environment: &mut Environment| environment.calendars = "USD=FED".to_owned();
+    let before = redate::bank(&world, &world.recorder, other).await?;
     for (number, rule) in ["following", "preceding", "none"].into_iter().enumerate() {
         let order = order_with(redate::HOLIDAY, json!({ "dateRule": rule }));
-        world.create("tenant", &number.to_string(), &order).await?;
+        let ask = Ask::create("tenant", &number.to_string(), &order);
+        world.send_to(&before, ask).await?.with_status(201)?;
     }
     let bank = redate::bank(&world, &world.recorder, redate::england).await?;
     redate::run(&bank, "look").await?;

@@ -143,10 +143,12 @@ impl World {
         Ok(found.items.unwrap_or_default())
     }
 
-    /// All items of the hot table and of history.
+    /// All items of the hot table and of history, without the outcomes of runs.
     pub async fn items(&self) -> Result<Vec<Item>> {
         let tables = &self.environment.tables;
-        Ok([self.items_of(&tables.payments).await?, self.items_of(&tables.history).await?].concat())
+        let mut items = [self.items_of(&tables.payments).await?, self.items_of(&tables.history).await?].concat();
+        items.retain(|item| item["pk"].as_s().is_ok_and(|partition| !partition.starts_with("RUNS#")));
+        Ok(items)
     }
 
     /// All items of a table.

@@ -1,5 +1,4 @@
-//! The one driver of paced work: rounds of calls until nothing is left, the deadline comes, or calls keep failing. A run
-//! ends by storing its outcome.
+//! The one driver of paced work: rounds of calls until nothing is left, the deadline comes, or calls keep failing.
 
 mod drive;
 mod halt;

@@ -11,9 +11,12 @@ use super::{
     recount, run_of, shown,
 };
 
-/// The operations since the last time, without queries.
+/// The operations of the run since the last time, without queries and the put of its outcome.
 fn writes(world: &World) -> Vec<String> {
-    world.recorder.take_operations().into_iter().filter(|operation| operation != "Query").collect()
+    let operations = world.recorder.take_operations().into_iter();
+    let mut operations: Vec<String> = operations.filter(|operation| operation != "Query").collect();
+    assert_eq!(operations.pop().as_deref(), Some("UpdateItem"), "the outcome");
+    operations
 }
 
 fn found_at(report: &RecountOutcome) -> Vec<&str> {

@@ -70,9 +70,9 @@ async fn a_commit_whose_reply_is_lost_is_recognised_as_its_own() -> Result<()> {
     let recorder =
         Recorder::with_fate(|call| if is_commit(call) && is_first(call.number) { Fate::LoseReply } else { Fate::Pass });
     let answer = invoke(&world.functions_over(&recorder).await?, "unlucky").await?;
-    // One for each payment, one marks the run as finished, and the commit is tried twice.
+    // One for each payment, one marks the run as finished, the commit is tried twice, and one puts the outcome.
     let updates = recorder.take_operations().iter().filter(|operation| *operation == "UpdateItem").count();
-    assert_eq!(updates, 10 + 1 + 2);
+    assert_eq!(updates, 10 + 1 + 2 + 1);
     assert_has(&answer, &json!({ "runsCommitted": 1, "drained": 10 }));
     assert_eq!(reported_ids(&world).await?, all);
     Ok(())

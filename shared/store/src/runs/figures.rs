@@ -1,7 +1,8 @@
 //! The figures of a day: samples of its counts, each five minutes one, and its failures by code.
 //!
 //! The sweep adds the samples, and the report adds the failures. Each writes attributes of its own, so neither undoes a
-//! write of the other. Nothing is written per payment.
+//! write of the other. Nothing is written per payment. A restore of the long-term table loses the figures after its
+//! instant, and nothing brings them back.
 
 use std::collections::BTreeMap;
 
@@ -172,7 +173,6 @@ impl Store {
             .expression_attribute_values(":failures", AttributeValue::M(failures))
             .expression_attribute_values(":run", number(run))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        // Test: a_run_of_the_report_adds_its_failures_once
         let update = match before {
             None => update.condition_expression("attribute_not_exists(reportedRun)"),
             Some(before) => update

@@ -114,7 +114,6 @@ impl Store {
             .update_item()
             .table_name(&self.tables.history)
             .set_key(Some(item_key(runs_partition(LAST), run.job.as_str().to_owned())))
-            // Test: of_two_runs_at_once_the_later_end_stays
             .condition_expression("attribute_not_exists(pk) OR endedAt <= :end")
             .update_expression(format!("SET {assignments}{remove}"))
             .set_expression_attribute_names(Some(names))
