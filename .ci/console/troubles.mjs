@@ -45,9 +45,9 @@ const later = (days) => new Date(now + days * DAY * 1_000).toISOString().slice(0
 const saturday = later(15 + ((6 - new Date(now + 15 * DAY * 1_000).getUTCDay() + 7) % 7));
 const order = (more) => ({ payeeAccountId: "landlord", amountMinor: 2_218, currency: "GBP", scheduledFor: later(0), ...more });
 
-/** Plants the troubles, and returns the payments of some. */
-async function planted() {
-  answered(await ask("/webhook-endpoints/ledger", { method: "PUT", body: { url: "http://127.0.0.1:9/hook", description: "" } }), 201);
+/** Makes the troubles, and returns the payments of some. */
+async function made() {
+  answered(await ask("/webhook-endpoints/books", { method: "PUT", body: { url: "http://127.0.0.1:9/hook", description: "" } }), 201);
   const stuck = await create({ ask }, "acc-stuck", "stuck", order({ reference: "SANDBOX-NEVER" }));
   const contradicted = await create({ ask }, "acc-told", "told", order({ reference: "SANDBOX-CONTRADICTING" }));
   const unread = await create({ ask }, "acc-lost", "lost", order({ scheduledFor: later(2) }));
@@ -74,7 +74,7 @@ async function planted() {
   return { stuck, contradicted };
 }
 
-const { stuck, contradicted } = await planted();
+const { stuck, contradicted } = await made();
 await create(paused, "acc-due", "due", order({}));
 await advance(paused, 2 * DAY);
 
@@ -83,7 +83,7 @@ const TROUBLES = [
   [TROUBLED_URL, /2 stuck/, "waiting", stuck.slice(0, 8)],
   [TROUBLED_URL, /1 contradiction/, "payment", contradicted],
   [TROUBLED_URL, /dead letter/, "queues", "Dispatch failures"],
-  [TROUBLED_URL, /1 endpoint disabled/, "endpoints", "ledger"],
+  [TROUBLED_URL, /1 endpoint disabled/, "endpoints", "books"],
   [TROUBLED_URL, /1 date miscounted/, "bank", "Findings of the recount"],
   [TROUBLED_URL, /1 to redate/, "ahead", ""],
   [PAUSED_URL, /paused/, "bank", "Paused"],
