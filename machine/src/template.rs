@@ -160,7 +160,7 @@ impl Template {
     /// Returns the template of this repository, deployed with this value of the parameter `Paused`.
     ///
     /// # Errors
-    /// Those of [`ours`](Self::ours), or the parameter has no such value.
+    /// An error of [`ours`](Self::ours), or the parameter has no such value.
     pub fn ours_while(paused: &str) -> Result<&'static Self> {
         let read = match paused {
             "none" => return Self::ours(),

@@ -100,17 +100,7 @@ impl Work {
                 fixture.serve(random.as_mut())?;
                 Ok(intents)
             }
-            Self::Contradict => {
-                let intents = fixture.pending(2).await?;
-                fixture.dispatch_all().await?;
-                let requests = transaction_service::read_requests(&fixture.requests, &fixture.time)?;
-                transaction_service::send_results(&requests, &fixture.results, &fixture.time, None)?;
-                fixture.settle_all().await?;
-                for request in &requests {
-                    fixture.send_result(&failed(request, "or not"))?;
-                }
-                Ok(intents)
-            }
+            Self::Contradict => contradicted(fixture).await,
             Self::Redrive => {
                 let intents = fixture.pending(3).await?;
                 fixture.dispatch_all().await?;
@@ -183,6 +173,19 @@ impl Work {
             }),
         }
     }
+}
+
+/// Settled payments whose second result contradicts the first.
+async fn contradicted(fixture: &Fixture) -> Result<Vec<Intent>> {
+    let intents = fixture.pending(2).await?;
+    fixture.dispatch_all().await?;
+    let requests = transaction_service::read_requests(&fixture.requests, &fixture.time)?;
+    transaction_service::send_results(&requests, &fixture.results, &fixture.time, None)?;
+    fixture.settle_all().await?;
+    for request in &requests {
+        fixture.send_result(&failed(request, "or not"))?;
+    }
+    Ok(intents)
 }
 
 fn batch_of(intents: &[Intent]) -> Ask {

@@ -22,7 +22,7 @@ const FINDINGS: u16 = 20;
 struct Trouble {
     /// The view that mends it.
     view: &'static str,
-    /// Where it is mended, for a link.
+    /// The address at which it is mended.
     target: String,
     urgency: Urgency,
     /// A number and a word: `3 dead letters`.
