@@ -57,8 +57,8 @@ struct Arguments {
     dates: Dates,
 
     /// Pause sending, or sending and settling: the stack's `Paused`.
-    #[arg(long, value_name = "PART", default_value = "none", value_parser = ["none", "sending", "settling"])]
-    paused: String,
+    #[arg(long, value_name = "PART", default_value = "none", value_parser = part)]
+    paused: &'static str,
 
     /// Require an access token with every request, as a deployed API does, and start an issuer; without it every
     /// request is allowed that this machine sends, but for changes by pages of other sites. Functions are invoked by hand without one.
@@ -195,6 +195,12 @@ fn new_folder() -> Result<PathBuf> {
     Ok(tempfile::Builder::new().prefix("payment-reports-").tempdir()?.keep())
 }
 
+/// The part of the bank that a pause names.
+fn part(text: &str) -> Result<&'static str, &'static str> {
+    let part = ["none", "sending", "settling"].into_iter().find(|part| *part == text);
+    part.ok_or("it has to be none, sending or settling")
+}
+
 async fn serve(arguments: Arguments) -> Result<()> {
     let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
     if let Some(endpoint) = endpoint.as_ref().filter(|url| !url.starts_with("http://")) {
@@ -213,11 +219,6 @@ async fn serve(arguments: Arguments) -> Result<()> {
         require_tokens,
         sandbox,
     } = arguments;
-    let paused = match paused.as_str() {
-        "sending" => "sending",
-        "settling" => "settling",
-        _ => "none",
-    };
     if sandbox && endpoint.is_some() {
         bail!("--sandbox needs the embedded engine, because its clock starts anew; unset DYNAMODB_ENDPOINT");
     }
@@ -259,6 +260,11 @@ async fn serve(arguments: Arguments) -> Result<()> {
     }
     println!("{}\n", if require_tokens { welcome::with_tokens(&welcome, &system.api_url()) } else { welcome });
     signals.next().await?;
+    stop(system, signals).await
+}
+
+/// Stops after the work under way, or at once if a signal comes meanwhile.
+async fn stop(system: System, mut signals: Signals) -> Result<()> {
     println!(
         "\nStopping after the work under way, which takes at most {} seconds. Ctrl-C stops at once.",
         LONGEST_STOP.as_secs()

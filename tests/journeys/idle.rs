@@ -130,6 +130,16 @@ async fn half_a_day_of_samples(world: &World) -> Result<()> {
     Ok(())
 }
 
+/// The numbers of metrics of alarms, and of mappings that have metrics.
+fn series(template: &Value) -> Result<(usize, usize)> {
+    let alarms: usize = Alarm::all(&template)?.iter().map(|alarm| alarm.series().len()).sum();
+    let resources = template["Resources"].as_object().context("no resources")?.values();
+    let events =
+        resources.flat_map(|it| it["Properties"]["Events"].as_object().into_iter().flat_map(|all| all.values()));
+    let mappings = events.filter(|event| !event["Properties"]["MetricsConfig"].is_null()).count();
+    Ok((alarms, mappings))
+}
+
 /// The lines of the bill.
 async fn bill() -> Result<Vec<Line>> {
     let template = template()?;
@@ -160,11 +170,7 @@ async fn bill() -> Result<Vec<Line>> {
     }
     let (metrics, metric_hours) = (hours.len(), hours.values().map(BTreeSet::len).sum::<usize>());
     let metric_hours = u64::try_from(metric_hours)?;
-    let alarms: usize = Alarm::all(&template)?.iter().map(|alarm| alarm.series().len()).sum();
-    let resources = template["Resources"].as_object().context("no resources")?.values();
-    let events =
-        resources.flat_map(|it| it["Properties"]["Events"].as_object().into_iter().flat_map(|all| all.values()));
-    let mappings = events.filter(|event| !event["Properties"]["MetricsConfig"].is_null()).count();
+    let (alarms, mappings) = series(&template)?;
     let gb_seconds = gb_millis / 1_000;
     let polls = DAYS * POLLS_PER_DAY;
     let both = |what: String, cost: u64| Line { what, off: cost, on: cost };
