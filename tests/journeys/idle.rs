@@ -132,7 +132,7 @@ async fn half_a_day_of_samples(world: &World) -> Result<()> {
 
 /// The numbers of metrics of alarms, and of mappings that have metrics.
 fn series(template: &Value) -> Result<(usize, usize)> {
-    let alarms: usize = Alarm::all(&template)?.iter().map(|alarm| alarm.series().len()).sum();
+    let alarms: usize = Alarm::all(template)?.iter().map(|alarm| alarm.series().len()).sum();
     let resources = template["Resources"].as_object().context("no resources")?.values();
     let events =
         resources.flat_map(|it| it["Properties"]["Events"].as_object().into_iter().flat_map(|all| all.values()));

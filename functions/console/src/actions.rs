@@ -46,7 +46,7 @@ const CONFIRMED_WITHIN: TimeDelta = TimeDelta::minutes(15);
 const UNDER_WAY: TimeDelta = TimeDelta::seconds(30);
 
 /// Largest difference between the clocks of two sandboxes.
-const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(5);
+pub(crate) const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(5);
 
 /// The longest time of a preview and the longest id of an action, in bytes.
 const MAX_AT_BYTES: usize = 20;

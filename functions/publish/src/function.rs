@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use crate::bus::EventBus;
 use crate::error::PublishError;
-use crate::noted::Noted;
 use crate::outcome::PublishOutcome;
 use crate::webhooks::Webhooks;
 
@@ -56,13 +55,12 @@ pub struct Publish {
     pub(crate) bus: Option<Arc<dyn EventBus>>,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
-    noted: Noted,
 }
 
 impl Publish {
     /// Creates the function. Its journal is stored in `files`.
     pub fn new(store: Store, files: Arc<dyn ObjectStore>, webhooks: Webhooks, clock: Clock, metrics: Metrics) -> Self {
-        Self { store, files, webhooks, bus: None, clock, metrics, noted: Noted::default() }
+        Self { store, files, webhooks, bus: None, clock, metrics }
     }
 
     /// Returns the same function with an event bus, if one is given.
@@ -124,21 +122,15 @@ impl Publish {
         }
     }
 
-    /// Puts the outcome, if it changed or was put long ago. A run that the stream invoked puts none: it did not serve
-    /// the journal.
+    /// Puts the outcome, with the times of waiting events. A run that the stream invoked puts none: it did not serve the
+    /// journal.
     async fn note(&self, run: ScheduledRun, outcome: &PublishOutcome, failure: Option<&PublishError>) {
-        let now = self.clock.now();
-        let ended = (outcome.clone(), failure.map(|error| causes(error).join(": ")));
-        if self.noted.is_due(now, &ended) {
-            let mut outcome = outcome.clone();
-            if let Some(webhooks) = &mut outcome.webhooks {
-                webhooks.waiting = self.waiting(&run).await.unwrap_or_default();
-            }
-            let put = async |run: &LastRun| self.store.put_last_run(run).await;
-            if run.end(&outcome, failure.map(|it| it as _), put).await {
-                self.noted.note(now, ended);
-            }
+        let mut outcome = outcome.clone();
+        if let Some(webhooks) = &mut outcome.webhooks {
+            webhooks.waiting = self.waiting(&run).await.unwrap_or_default();
         }
+        let put = async |run: &LastRun| self.store.put_last_run(run).await;
+        run.end(&outcome, failure.map(|it| it as _), put).await;
     }
 
     fn emit(&self, request: Request, outcome: &PublishOutcome) {

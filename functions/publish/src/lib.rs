@@ -31,7 +31,6 @@ mod error;
 mod event_bridge;
 mod feed;
 mod function;
-mod noted;
 mod outcome;
 mod round;
 mod run;

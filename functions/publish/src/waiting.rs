@@ -19,8 +19,8 @@ impl Publish {
         for (endpoint, state) in states {
             let Some(position) = state.ok().map(|state| state.position).filter(|it| *it < head.end()) else { continue };
             let page = async || self.store.log_page(&head, position, 1, 1, self.clock.now()).await;
-            // If the log no longer has the events, that is another trouble.
-            let LogRead::Page(page) = run.last_call(page).await? else { continue };
+            // If the log no longer has the events, or they cannot be read, that is another trouble.
+            let Some(LogRead::Page(page)) = run.last_call(page).await else { continue };
             let event = page.entries.first().and_then(|entry| serde_json::from_str::<Value>(&entry.json).ok());
             let at = event.as_ref().and_then(|event| event["at"].as_str()).map(str::to_owned);
             waiting.extend(at.map(|at| (endpoint, at)));

@@ -25,7 +25,7 @@ pub fn check(tables: &Tables, results: &[Value], settlements: &[(String, Settlem
     let wanted: BTreeSet<Told> = told.filter(contradicts).collect();
     let findings = || tables.history.iter().filter(|((_, sort), _)| sort.starts_with("FINDING#"));
     let found = findings().map(|((partition, _), item)| {
-        let id = partition.strip_prefix("PAY#").unwrap_or_default();
+        let id = partition.strip_prefix("FINDINGS#").unwrap_or_default();
         (id.to_owned(), words_of_item(&item["told"]["M"]))
     });
     let found: BTreeSet<Told> = found.collect();
@@ -39,7 +39,7 @@ pub fn check(tables: &Tables, results: &[Value], settlements: &[(String, Settlem
         .map(|(_, sort)| sort.clone())
         .collect();
     let open = findings().filter(|(_, item)| item.get("closed").is_none()).map(|((partition, sort), _)| {
-        let (id, hash) = (partition.strip_prefix("PAY#"), sort.strip_prefix("FINDING#"));
+        let (id, hash) = (partition.strip_prefix("FINDINGS#"), sort.strip_prefix("FINDING#"));
         format!("{}#{}", id.unwrap_or_default(), hash.unwrap_or_default())
     });
     let unmarked = (marks != open.collect()).then(|| format!("the marks of open findings are {marks:?}"));
@@ -94,7 +94,7 @@ mod tests {
         if with_finding {
             let told =
                 json!({ "status": { "S": "FAILED" }, "failureCode": { "S": "NARR" }, "failureReason": { "S": "no" } });
-            tables.history.insert(key(&format!("PAY#{ID}"), "FINDING#1"), json!({ "told": { "M": told } }));
+            tables.history.insert(key(&format!("FINDINGS#{ID}"), "FINDING#1"), json!({ "told": { "M": told } }));
         }
         if with_mark {
             tables.history.insert(key("FINDINGS#OPEN", &format!("{ID}#1")), json!({}));

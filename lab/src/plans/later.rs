@@ -24,9 +24,9 @@ fn value(name: &str, id: &str) -> Value {
     }
 }
 
-/// The payment of a head or of details. A finding is neither, and has no copy.
+/// The payment of a head or of details.
 fn payment_of<'k>(pk: &'k str, sk: &'k str) -> Option<&'k str> {
-    let of_details = pk.strip_prefix("PAY#").filter(|_| !sk.starts_with("FINDING#"));
+    let of_details = pk.strip_prefix("PAY#");
     of_details.or_else(|| is_of_head(pk).then(|| id_of(sk)))
 }
 

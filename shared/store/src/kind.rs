@@ -67,9 +67,6 @@ impl ItemKind {
             "ACCT" => parse_head_key(partition, sort).ok().map(|_| Self::Head),
             "PAY" => {
                 parse_payment_partition(partition).ok()?;
-                if parse_finding_sort(sort).is_ok() {
-                    return Some(Self::Finding);
-                }
                 let is_first = sort == DETAILS_SORT;
                 let kind = if is_first { Self::FirstDetails } else { Self::AmendedDetails };
                 parse_details_sort(sort).ok().map(|_| kind)
@@ -92,6 +89,7 @@ impl ItemKind {
                 epoch => epoch.parse::<u32>().is_ok().then_some(Self::Segment),
             },
             "FINDINGS" if rest == OPEN => parse_open_finding_sort(sort).ok().map(|_| Self::OpenFinding),
+            "FINDINGS" => parse_finding_sort(sort).ok().map(|_| Self::Finding),
             "WEBHOOK" if rest == ENDPOINTS => {
                 Some(if sort == CREATED { Self::EndpointsCreated } else { Self::Endpoint })
             }
@@ -117,8 +115,8 @@ mod tests {
             ("ACCT#tenant", "2026-12-01", None),
             (&*format!("PAY#{id}"), "DETAILS", Some(ItemKind::FirstDetails)),
             (&*format!("PAY#{id}"), "NOTES", None),
-            (&*format!("PAY#{id}"), "FINDING#0123456789abcdef", Some(ItemKind::Finding)),
-            (&*format!("PAY#{id}"), "FINDING#0123", None),
+            (&*format!("FINDINGS#{id}"), "FINDING#0123456789abcdef", Some(ItemKind::Finding)),
+            (&*format!("FINDINGS#{id}"), "FINDING#0123", None),
             ("FINDINGS#OPEN", &*format!("{id}#0123456789abcdef"), Some(ItemKind::OpenFinding)),
             ("FINDINGS#OPEN", id, None),
             ("CHECKPOINT#recount", "2026-12-01", Some(ItemKind::Drift)),

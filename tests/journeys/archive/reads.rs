@@ -105,6 +105,7 @@ async fn results_for_an_archived_payment_change_nothing() -> Result<()> {
             assert_eq!(world.metric(number)?, 1, "{result}");
         }
     }
-    assert_eq!(world.take_write_units(), Units::new());
+    // Each of two contradicting results is a finding, however often it comes.
+    assert_eq!(world.take_write_units(), units("TransactWriteItems", [("history", 8)]));
     super::assert_archived(&world, "tenant", &history).await
 }

@@ -203,6 +203,12 @@ impl Console {
             let shown = html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } };
             return Ok((Preview { shown, buttons: None }, run.clone()));
         }
+        // A run that cannot be started needs no reads.
+        match run {
+            Run::Recount { from, to } => drop(self.recounted(*from, *to)?),
+            Run::Look | Run::Redate { .. } => drop(self.plan(run)?),
+            Run::Sweep | Run::Redrive | Run::Report | Run::Archive => {}
+        }
         let (runs, times) = (self.last_runs().await?, self.times());
         let mut seen = run.clone();
         let shown = match run {

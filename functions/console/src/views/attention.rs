@@ -1,8 +1,9 @@
 //! The troubles that need an operator. Every view shows them, and they lead to the views that mend them.
 
+use chrono::TimeDelta;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{State, Status};
+use payments_model::{Finding, State, Status};
 use payments_store::{DateCounters, DisabledBy, Job, LastRun, StoreError};
 
 use crate::config::Paused;
@@ -15,8 +16,12 @@ use crate::times::Times;
 /// The dates before today whose payments should all be claimed. Recounts and alarms find older ones.
 const OVERDUE_DAYS: u32 = 31;
 
-/// The most findings that are counted.
+/// The time for which the strip shows that an endpoint missed events. Webhooks shows it for good.
+const MISSED_SHOWN: TimeDelta = TimeDelta::days(7);
+
+/// The most findings that are counted, and those that have a link.
 const FINDINGS: u16 = 20;
+const FINDINGS_SHOWN: usize = 6;
 
 /// A trouble.
 struct Trouble {
@@ -96,24 +101,24 @@ impl Console {
             "Contradicting results"
         })?;
         let number = open.findings.len();
-        let Some(first) = open.findings.into_iter().next() else { return Ok(Vec::new()) };
-        let title = match (number, open.more) {
-            (1, false) => "1 contradiction".to_owned(),
-            (several, more) => format!("{several}{} contradictions", if more { " or more" } else { "" }),
-        };
-        let (target, more) = match first {
-            Ok(finding) => {
-                let (stands, told) = (finding.stands.status(), State::from(finding.told.settlement).status());
-                let more =
-                    html! { (word(stands)) ", then a result that says " (word(told)) ". " (amount(finding.money)) };
-                (payment_address(&finding.key), more)
+        let mut findings = Vec::new();
+        for finding in open.findings {
+            match finding {
+                Ok(finding) => findings.push(finding),
+                Err(error) => tracing::error!(%error, "a finding cannot be read"),
             }
-            Err(error) => {
-                tracing::error!(%error, "a finding cannot be read");
-                (link("bank", &[]), html! { "The first cannot be read" })
-            }
-        };
-        Ok(vec![Trouble { view: "waiting", target, urgency: Urgency::Now, title, more }])
+        }
+        // Money that moved for a cancelled payment comes first.
+        findings.sort_by_key(|finding| finding.stands.status() != Status::Cancelled);
+        let unseen = number - findings.len().min(FINDINGS_SHOWN);
+        let mut troubles: Vec<Trouble> = findings.into_iter().take(FINDINGS_SHOWN).map(contradiction).collect();
+        if unseen > 0 || open.more {
+            let title = format!("{unseen}{} more contradictions", if open.more { " or" } else { "" });
+            let (target, more) =
+                (link("alarms", &[]), html! { "They follow when these are closed; some may be unreadable" });
+            troubles.push(Trouble { view: "waiting", target, urgency: Urgency::Now, title, more });
+        }
+        Ok(troubles)
     }
 
     async fn dead_letters(&self) -> Found {
@@ -166,14 +171,28 @@ impl Console {
         let mut troubles = Vec::new();
         for run in runs {
             let run = run.map_err(|error| unknown(&error))?;
-            if run.failed.is_some() {
-                let (title, target) = (format!("{} failed", name(run.job)), link("bank", &[]));
-                let more = html! { "It ended " (times.brief(run.ended_at)) ". Its error is in Bank" };
-                troubles.push(Trouble { view: "bank", target, urgency: Urgency::Today, title, more });
-            }
+            troubles.extend(self.state(&run, times));
             troubles.extend(found_by(&run, times));
         }
         Ok(troubles)
+    }
+
+    /// The trouble of a job that does not run, fails, or leaves something out.
+    fn state(&self, run: &LastRun, times: Times) -> Option<Trouble> {
+        let number = |field: &str| run.outcome.as_ref().and_then(|outcome| outcome[field].as_u64()).unwrap_or(0);
+        let is_paused = self.config.paused != Paused::None && run.job != Job::Publish;
+        let is_late = period(run.job).is_some_and(|period| run.ended_at.saturating_add(period) < times.now);
+        let (state, more) = if is_late && !is_paused {
+            ("does not run", html! { "It ended last " (times.at(run.ended_at)) })
+        } else if run.failed.is_some() {
+            ("failed", html! { "It ended " (times.brief(run.ended_at)) ". Its error is in Bank" })
+        } else if DAMAGE.iter().any(|field| number(field) > 0) {
+            ("is incomplete", html! { "It ended " (times.brief(run.ended_at)) " without some. Bank says which" })
+        } else {
+            return None;
+        };
+        let title = format!("{} {state}", name(run.job));
+        Some(Trouble { view: "bank", target: link("bank", &[]), urgency: Urgency::Today, title, more })
     }
 
     async fn drifted_dates(&self, times: Times) -> Found {
@@ -195,7 +214,7 @@ impl Console {
             tracing::error!(%error, "the webhook endpoints are unknown to the strip of troubles");
             "Webhook endpoints"
         })?;
-        let (mut disabled, mut failing) = (Vec::new(), Vec::new());
+        let [mut disabled, mut missed, mut failing] = [const { Vec::new() }; 3];
         for (id, endpoint) in endpoints {
             let (Ok(endpoint), Some(Ok(state))) = (endpoint, states.remove(&id)) else {
                 failing.push((id.to_string(), None));
@@ -206,6 +225,10 @@ impl Console {
                 if by != DisabledBy::Operator {
                     disabled.push((id.to_string(), Some(at)));
                 }
+            } else if let Some(at) = state.progress.missed.map(|missed| missed.at)
+                && times.now < at.saturating_add(MISSED_SHOWN)
+            {
+                missed.push((id.clone(), Some(at)));
             } else if state.progress.failures > 0 {
                 failing.push((id.to_string(), state.progress.failing_since));
             }
@@ -219,9 +242,35 @@ impl Console {
             let more = html! { (name) @if let Some(since) = since { ", " (times.age(*since)) } @if endpoints.len() > 1 { ", and others" } };
             Some(Trouble { view: "endpoints", target: link("endpoints", &[]), urgency: Urgency::Today, title, more })
         };
-        Ok([trouble(disabled, "disabled"), trouble(failing, "failing")].into_iter().flatten().collect())
+        Ok([trouble(disabled, "disabled"), trouble(missed, "without some events"), trouble(failing, "failing")]
+            .into_iter()
+            .flatten()
+            .collect())
     }
 }
+
+/// The trouble of a finding.
+fn contradiction(finding: Finding) -> Trouble {
+    let (stands, told) = (finding.stands.status(), State::from(finding.told.settlement).status());
+    let more = html! { (word(stands)) ", then a result that says " (word(told)) ". " (amount(finding.money)) };
+    let (target, title) = (payment_address(&finding.key), "1 contradiction".to_owned());
+    Trouble { view: "waiting", target, urgency: Urgency::Now, title, more }
+}
+
+/// The time within which a job ends again, if nothing is paused: three periods or more. Alarms watch the other jobs.
+fn period(job: Job) -> Option<TimeDelta> {
+    match job {
+        Job::Sweep => Some(TimeDelta::minutes(20)),
+        Job::Redrive => Some(TimeDelta::hours(3)),
+        Job::Report => Some(TimeDelta::minutes(50)),
+        Job::Publish => Some(TimeDelta::minutes(10)),
+        Job::Archive | Job::Recount | Job::Look | Job::Move => None,
+    }
+}
+
+/// The fields of outcomes that are zero unless something needs a person.
+const DAMAGE: [&str; 7] =
+    ["failed", "shardsGivenUp", "shardsUnfinished", "unreadable", "journalMissed", "busMissed", "webhooksMissed"];
 
 /// The trouble that a job found.
 fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {

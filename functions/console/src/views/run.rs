@@ -7,6 +7,7 @@ use payments_http::{Problem, Request};
 use payments_model::UtcSecond;
 use payments_store::Job;
 
+use crate::actions::CLOCKS_DIFFER;
 use crate::function::Console;
 use crate::runs::end;
 
@@ -22,7 +23,7 @@ impl Console {
         let job = Job::from_name(job).ok_or_else(|| invalid_parameter("job", &"no job has this name"))?;
         let since: UtcSecond = query.get("since")?.ok_or_else(|| missing("since"))?;
         let (runs, times) = (self.last_runs().await?, self.times());
-        let run = runs.job(job).filter(|run| run.began_at >= since);
+        let run = runs.job(job).filter(|run| run.began_at.saturating_add(CLOCKS_DIFFER) >= since);
         let has_waited = since.saturating_add(ENDED_WITHIN) < times.now;
         Ok(html! {
             @match run {

@@ -15,7 +15,7 @@ use crate::function::Console;
 use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, REQUESTS_WAITING, RESULTS_WAITING};
 use crate::html::{account_link, amount, head_link, heading, live_top, payment_link, status};
 use crate::panel::{ACTIONS, cards, empty, head, opens, panel};
-use crate::runs::{Runs, last};
+use crate::runs::{Runs, last, number};
 use crate::times::Times;
 pub(crate) use crate::views::waiting::late::{Late, late_table};
 use crate::views::waiting::sent::{Sent, by_request};
@@ -53,12 +53,15 @@ impl Console {
             rows.partition(|row| row.sent().is_some_and(|sent| sent.is_stuck(times.now, most)));
         let shown = |id: &PaymentId| pending.rows.iter().any(|row| row.due.payment_id == *id);
         let others: Vec<_> = told(&runs).into_iter().filter(|told| !shown(&told.id)).collect();
+        let counted =
+            runs.job(Job::Redrive).and_then(|run| run.outcome.as_ref()).map_or(0, |outcome| number(outcome, "stuck"));
+        let counted = usize::try_from(counted).unwrap_or(usize::MAX);
         Ok(html! {
             div class="stack" data-live data-hx-get="/console/views/waiting" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (live_top(&heading("Waiting"), times))
                 (self.paused_notice())
                 (pending.notices())
-                @if !stuck.is_empty() || !others.is_empty() { (self.stuck(&stuck, &others, times)) }
+                @if !stuck.is_empty() || !others.is_empty() { (self.stuck(&stuck, &others, counted, times)) }
                 @if !scheduled.rows.is_empty() { (unclaimed(&scheduled, times)) }
                 div class="cols" {
                     (longest(&waiting, (pending.more, !stuck.is_empty()), (&runs, most), times))
@@ -72,7 +75,7 @@ impl Console {
     }
 
     /// The payments that nothing sends again.
-    fn stuck(&self, stuck: &[Pending<'_>], others: &[Told], times: Times) -> Markup {
+    fn stuck(&self, stuck: &[Pending<'_>], others: &[Told], counted: usize, times: Times) -> Markup {
         let columns = [
             ("Amount", "num"),
             ("Due", ""),
@@ -82,10 +85,12 @@ impl Console {
             ("Action", ACTIONS),
         ];
         let note = html! { "No result after the last request. The bank sends nothing more by itself. See " (PAYMENTS_STUCK_PENDING) };
+        let shown = stuck.len() + others.len();
+        let of = if counted > shown { format!("{shown} of {counted}") } else { shown.to_string() };
         let rows = html! { @for pending in stuck { (pending.stuck(self.config.max_attempts, times)) } @for told in others { (told.row(times)) } };
         html! {
             section class="panel now" id="stuck" {
-                (head(&html! { "Stuck " span class="quiet" { (stuck.len() + others.len()) } }, &note))
+                (head(&html! { "Stuck " span class="quiet" { (of) } }, &note))
                 (cards("Payments that are stuck", &columns, &rows))
             }
         }

@@ -52,10 +52,20 @@ impl Requests {
     }
 
     /// The end of the wait after the last dispatch attempt: attempt n + 1 is due (2^n - 1) hours after the claim, so after 1, 3, 7, 15
-    /// hours, and never less than an hour after the last request.
+    /// hours, and never less than an hour after the last request. An operator's request has a number that the schedule had not reached:
+    /// if the maximum is raised later, the next attempt is due an hour after it, and not after the wait of its number.
     fn due_again_at(self) -> UtcSecond {
+        if self.sent_again_at.is_some_and(|at| self.attempt > self.attempt_at(at)) {
+            return self.operable_at();
+        }
         let doubled = 2_i32.saturating_pow(self.attempt.min(16)) - 1;
         self.since.saturating_add(FIRST_REDRIVE * doubled).max(self.operable_at())
+    }
+
+    /// The number of the attempt that the schedule has reached at a time.
+    fn attempt_at(self, at: UtcSecond) -> u32 {
+        let hours = (at.as_chrono() - self.since.as_chrono() + FIRST_REDRIVE).num_hours();
+        u64::try_from(hours).map_or(1, |hours| (hours + 1).ilog2() + 1)
     }
 
     /// The time from which an operator can send the request again.
@@ -69,15 +79,13 @@ impl Requests {
     /// would be sent again in each run, while other payments wait for their first redrive.
     #[must_use]
     pub fn next_step(self, now: UtcSecond, max_attempts: u32) -> NextStep {
-        let Self { since, attempt, .. } = self;
+        let attempt = self.attempt;
         // After an operator's request, which is beyond the last redrive, an hour passes and not the wait of its number.
         let waits_until = if attempt > max_attempts { self.operable_at() } else { self.due_again_at() };
         if now < waits_until {
             NextStep::Wait
         } else if attempt < max_attempts {
-            let hours = (now.as_chrono() - since.as_chrono() + FIRST_REDRIVE).num_hours();
-            let by_then = u64::try_from(hours).map_or(1, |hours| (hours + 1).ilog2() + 1);
-            NextStep::Redrive(by_then.clamp(attempt + 1, max_attempts))
+            NextStep::Redrive(self.attempt_at(now).clamp(attempt + 1, max_attempts))
         } else {
             NextStep::Stuck
         }
@@ -166,7 +174,9 @@ mod tests {
             // An operator sent it, and the maximum was raised since.
             (4, Some(30), 3, NextRequest::Operator(at(31))),
             (4, Some(30), 5, NextRequest::Redrive(at(31))),
-            (4, Some(3), 5, NextRequest::Redrive(at(15))),
+            (4, Some(3), 5, NextRequest::Redrive(at(4))),
+            (10, Some(266), 12, NextRequest::Redrive(at(267))),
+            (8, Some(127), 12, NextRequest::Redrive(at(255))),
         ] {
             assert_eq!(requests(attempt, sent_again).next_request(max), want, "{attempt} {sent_again:?} {max}");
         }

@@ -2,7 +2,7 @@
 //!
 //! | item | pk | sk |
 //! |---|---|---|
-//! | finding | `PAY#<paymentId>` | `FINDING#<hash of the result>` |
+//! | finding | `FINDINGS#<paymentId>` | `FINDING#<hash of the result>` |
 //! | mark of an open finding | `FINDINGS#OPEN` | `<paymentId>#<hash of the result>` |
 //!
 //! Both are in the long-term table. One transaction puts both if there is no such finding, so a repeated result, or one that is
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{StoreError, failed};
 use crate::item::{Fault, Item, item_key, key_of, parse_money, text_of, to_item};
 use crate::key::finding::{finding_sort, open_finding_sort, parse_finding_sort, parse_open_finding_sort};
-use crate::key::{findings_partition, parse_payment_partition, payment_partition};
+use crate::key::findings_partition;
 use crate::store::Store;
 
 /// The end of the partition key of the marks of open findings.
@@ -124,7 +124,7 @@ impl Store {
     /// Returns a payment's findings, open and closed, at most 100, strongly consistent: 1 read unit for each 4 KB.
     pub async fn findings_of(&self, payment_id: PaymentId) -> Result<Vec<Result<Finding, StoreError>>, StoreError> {
         let (items, _) =
-            self.finding_items(payment_partition(payment_id), ("FINDING#", "FINDING#~"), MAX_OF_A_PAYMENT).await?;
+            self.finding_items(findings_partition(payment_id), ("FINDING#", "FINDING#~"), MAX_OF_A_PAYMENT).await?;
         Ok(items.into_iter().map(|item| self.parse_finding(item)).collect())
     }
 
@@ -256,7 +256,8 @@ fn parse(item: Item) -> Result<Finding, Fault> {
     let (payment_id, hash) = if partition == findings_partition(OPEN) {
         parse_open_finding_sort(sort)?
     } else {
-        (parse_payment_partition(partition)?, parse_finding_sort(sort)?)
+        let payment_id = partition.split_once('#').ok_or("a finding is of a payment")?.1;
+        (payment_id.parse()?, parse_finding_sort(sort)?)
     };
     let item: FindingItem = serde_dynamo::from_item(item)?;
     let settlement = match item.told.state.parse()? {
@@ -287,7 +288,7 @@ fn parse(item: Item) -> Result<Finding, Fault> {
 }
 
 fn finding_key(payment_id: PaymentId, hash: &ResultHash) -> Item {
-    item_key(payment_partition(payment_id), finding_sort(hash))
+    item_key(findings_partition(payment_id), finding_sort(hash))
 }
 
 fn mark_key(payment_id: PaymentId, hash: &ResultHash) -> Item {

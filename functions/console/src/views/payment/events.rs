@@ -105,6 +105,11 @@ impl Seen {
         if event.at < endpoint.created_at || !endpoint.chosen.filter.passes(&event.fields) {
             return None;
         }
+        // The place is past events that the log had lost, and past those that an operator skipped.
+        let is_lost = self.state.progress.missed.as_ref().is_some_and(|missed| event.at <= missed.at);
+        if is_lost || self.state.skipped.iter().any(|skipped| event.is(&skipped.event_id)) {
+            return None;
+        }
         let near = near.as_ref()?;
         let is_near = near.ids.iter().any(|id| event.is(id));
         match (near.are_before, is_near) {
