@@ -127,7 +127,7 @@ impl Publish {
     async fn note(&self, run: ScheduledRun, outcome: &PublishOutcome, failure: Option<&PublishError>) {
         let mut outcome = outcome.clone();
         if let Some(webhooks) = &mut outcome.webhooks {
-            webhooks.waiting = self.waiting(&run).await.unwrap_or_default();
+            webhooks.waiting = Box::pin(self.waiting(&run)).await.unwrap_or_default();
         }
         let put = async |run: &LastRun| self.store.put_last_run(run).await;
         run.end(&outcome, failure.map(|it| it as _), put).await;
