@@ -111,7 +111,7 @@ impl Publish {
         self.emit(event.payload, &outcome);
         let failure = journal.err().or(webhooks.err()).or(bus.err());
         if event.payload == Request::Tick {
-            self.note(run, &outcome, failure.as_ref()).await;
+            Box::pin(self.note(run, &outcome, failure.as_ref())).await;
         }
         match failure {
             None => Ok(outcome),
