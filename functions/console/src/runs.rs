@@ -141,10 +141,7 @@ fn parts(job: Job) -> (Fields, Fields) {
                 ("shardsUnfinished", "# shards not finished"),
             ],
         ),
-        Job::Report => (
-            &[("reported", "reported # settlements")],
-            &[("runsCommitted", "in # files"), ("failed", "# could not be read")],
-        ),
+        Job::Report => (&[("reported", "reported # settlements")], &[("failed", "# could not be read")]),
         Job::Archive => (
             &[("archived", "archived #")],
             &[

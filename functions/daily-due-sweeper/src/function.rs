@@ -39,8 +39,8 @@ pub struct Sweeper {
     pub(crate) metrics: Metrics,
 }
 
-/// The calls of a sample: a read of each lane, and a write.
-const SAMPLE_CALLS: u32 = 9;
+/// The calls of a sample: a read and a write.
+const SAMPLE_CALLS: u32 = 2;
 
 impl Sweeper {
     /// Creates the function.
@@ -82,7 +82,7 @@ impl Sweeper {
         let now = self.clock.now();
         let today = self.config.zone.date_of(now);
         let sample = async {
-            let counts = self.store.counters(today, today).await?.remove(&today).unwrap_or_default().counts;
+            let counts = self.store.counts_of_date(today).await?;
             self.store.add_sample(today, now, &counts).await
         };
         if let Err(error) = sample.await {

@@ -103,7 +103,7 @@ async fn the_day_shows_its_counters_and_its_figures() -> Result<()> {
         "25.0 % settled <span class=\"quiet\">250,000 of 1,000,000</span>",
         "<strong>500,000</strong><span class=\"quiet\">sent, no result yet</span>",
         "1.0 %, <b>3 reasons</b>",
-        "<strong>20,000</strong><span class=\"quiet\">not in the share</span>",
+        "<strong>20,000</strong><span class=\"quiet\">left out of the share</span>",
         // The last sample is five minutes old, and equals the counters nearly.
         "Per five minutes, today",
         "<a href=\"#list?date=2026-11-20&amp;status=FAILED&amp;code=AM04\">Insufficient funds</a>",

@@ -205,7 +205,7 @@ async fn several_meanings_of_a_text_are_sections() -> Result<()> {
     for section in ["Account", "Amount", "Payment id that begins with", "Reference", "Payee", "Idempotency key"] {
         assert!(found.contains(&format!("<h2>{section} ")), "{section}: {found}");
     }
-    assert!(found.contains("Its next payment") && found.contains("1,832,162"), "{found}");
+    assert!(found.contains("First from today") && found.contains("1,832,162"), "{found}");
     // A transaction with the name of an account.
     claim(&world, &id, Some(Settlement::Processed("44102700".parse()?))).await?;
     world.set_clock("2026-12-02T09:00:00Z")?;

@@ -163,6 +163,7 @@
       if (link.dataset.view === name) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
+    $("find-text").value = name === "find" ? (new URLSearchParams(wanted().slice(5)).get("text") ?? "") : "";
     say("Loading");
     htmx.ajax("GET", "/console/views/" + wanted(), { source: main, target: "#main", swap: "innerHTML" });
   }

@@ -258,18 +258,19 @@ impl List {
         let head = |class: &'static str, text: &'static str| {
             html! { th role="columnheader" scope="col" class=[(!class.is_empty()).then_some(class)] { (text) } }
         };
+        let selects = page.heads.iter().any(|head| head.state.status() == Status::Scheduled);
         html! {
             form data-action="cancel" {
                 input type="hidden" name="step" value="preview";
                 table class="cards" role="table" {
                     caption class="skip" { "Payments of " (self.account) ", " (order) }
                     thead role="rowgroup" { tr role="row" {
-                        th role="columnheader" scope="col" class="tick" { input type="checkbox" aria-label="Select all scheduled on this page"; }
+                        @if selects { th role="columnheader" scope="col" class="tick" { input type="checkbox" aria-label="Select all scheduled on this page"; } }
                         (head("num", "Amount")) (head("", "Due")) (head("", "To, reference")) (head("", "Status")) (head("act", "Payment"))
                     } }
                     tbody role="rowgroup" {
                         @for (head, row) in page.heads.iter().zip(&page.rows) {
-                            tr role="row" { td role="cell" class="tick" { (tick(head)) } (row.cells(times, false)) }
+                            tr role="row" { @if selects { td role="cell" class="tick" { (tick(head)) } } (row.cells(times, false)) }
                         }
                     }
                 }

@@ -1,14 +1,16 @@
 //! The troubles that need an operator. Every view shows them, and they lead to the views that mend them.
 
+use std::collections::BTreeMap;
+
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{Finding, State, Status};
+use payments_model::{Currency, Finding, State, Status};
 use payments_store::{DateCounters, DisabledBy, Job, LastRun, StoreError};
 
 use crate::config::Paused;
 use crate::function::Console;
-use crate::html::{amount, grouped, link, payment_address, word};
+use crate::html::{amount, grouped, link, money, payment_address, word};
 use crate::operations::BankQueue;
 use crate::runs::name;
 use crate::times::Times;
@@ -249,6 +251,20 @@ impl Console {
     }
 }
 
+/// The sums of the stuck payments, if the run names all of them.
+fn sums(run: &LastRun, stuck: u64) -> Markup {
+    let named = run.outcome.as_ref().and_then(|outcome| outcome["stuckPayments"].as_array());
+    let named = named.filter(|named| u64::try_from(named.len()) == Ok(stuck));
+    let mut sums: BTreeMap<Currency, i128> = BTreeMap::new();
+    for told in named.into_iter().flatten() {
+        let (minor, currency) =
+            (told["amountMinor"].as_i64(), told["currency"].as_str().and_then(|text| text.parse().ok()));
+        let Some((minor, currency)) = minor.zip(currency) else { return html! {} };
+        *sums.entry(currency).or_default() += i128::from(minor);
+    }
+    html! { @for (currency, sum) in sums { (money(sum, currency)) ". " } }
+}
+
 /// The trouble of a finding.
 fn contradiction(finding: Finding) -> Trouble {
     let (stands, told) = (finding.stands.status(), State::from(finding.told.settlement).status());
@@ -282,7 +298,7 @@ fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {
             target: link("waiting", &[]),
             urgency: Urgency::Now,
             title: format!("{} stuck", grouped(stuck.into())),
-            more: html! { "All requests sent, none follows. Counted " (times.brief(run.ended_at)) },
+            more: html! { (sums(run, stuck)) "All requests sent, none follows. Counted " (times.brief(run.ended_at)) },
         }),
         Job::Look => number("waiting").map(|waiting| Trouble {
             view: "ahead",

@@ -208,7 +208,7 @@ fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>, runs: &Runs, times: 
     let columns = [("Date", ""), ("First found", ""), ("Recounted", "")];
     let content = html! {
         @if findings.is_empty() {
-            (empty(&html! { b { "No date is miscounted." } " " (last(runs, Job::Recount, times)) " If none runs, see " (RECOUNT_STOPPED) " and " (RECOUNT_UNFINISHED) "." }))
+            (empty(&html! { @if runs.job(Job::Recount).is_some() { b { "No date is miscounted." } " " } (last(runs, Job::Recount, times)) " If none runs, see " (RECOUNT_STOPPED) " and " (RECOUNT_UNFINISHED) "." }))
         } @else {
             (cards("Dates whose counters differ from a recount", &columns, &html! { @for (date, finding) in findings { (finding_row(*date, finding, times)) } }))
         }

@@ -205,7 +205,7 @@ impl Day<'_> {
         html! {
             @match status {
                 Status::Scheduled if self.date > self.today => "not due yet",
-                Status::Scheduled if self.date == self.today => "due today, not claimed yet",
+                Status::Scheduled if self.date == self.today => "claimed when due",
                 Status::Scheduled if count > 0 => b class="failed" { "overdue" },
                 Status::Scheduled => "all were claimed",
                 Status::Pending => "sent, no result yet",
@@ -214,7 +214,7 @@ impl Day<'_> {
                     (percent(count, of))
                     @match self.figures.failures.len() { 0 => {}, 1 => ", 1 reason", several => { ", " b { (several) " reasons" } } }
                 },
-                Status::Cancelled => "not in the share",
+                Status::Cancelled => "left out of the share",
             }
         }
     }

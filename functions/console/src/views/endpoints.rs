@@ -158,7 +158,7 @@ impl Shown {
                 }
                 None => {}
             }
-            @if let Some(blocking) = &progress.blocking { p { "It does not accept the event " span class="id any" { (blocking.event_id) } "." } }
+            @if let Some(blocking) = &progress.blocking { p { "It does not accept the event " a class="id any" href=(link("find", &[("text", blocking.event_id.as_str())])) { (blocking.event_id) } "." } }
             @if let Some(missed) = &progress.missed {
                 p {
                     b { "It missed events" } ", because the log no longer had them on " (times.at(missed.at)) ": those after "

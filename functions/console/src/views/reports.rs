@@ -207,9 +207,9 @@ fn row(name: &ReportName, bytes: u64, times: Times) -> Markup {
     let at = |at: Option<UtcSecond>| html! { @if let Some(at) = at { (times.at(at)) } @else { "unknown" } };
     html! { tr {
         td class="b" { (at(settled.map(|(first, _)| first))) }
-        td class="end" { (at(settled.map(|(_, last)| last))) }
+        td class="end" { "to " (at(settled.map(|(_, last)| last))) }
         td class="num" { (size(bytes)) }
-        td class="act" { a class="b" href=(link("report", &[("name", &name.0)])) { (number) } }
+        td class="act" { a class="b" href=(link("report", &[("name", &name.0)])) { "Report " (number) } }
     } }
 }
 

@@ -12,6 +12,7 @@ use payments_model::{BusinessDate, Currency, DayCounts, Status};
 use crate::error::{StoreError, failed};
 use crate::item::{Item, item_key, key_of, text_of};
 use crate::key::{LANES, Lane, counts_partition};
+use crate::read::Reading;
 use crate::store::Store;
 
 /// The attribute that counts the writes of a counter.
@@ -49,6 +50,18 @@ impl Store {
             }
         }
         Ok(dates)
+    }
+
+    /// Returns the counts of a date, strongly consistent per lane, in one call: 8 read units.
+    pub async fn counts_of_date(&self, date: BusinessDate) -> Result<DayCounts, StoreError> {
+        let table = &self.tables.payments;
+        let keys = Lane::all().map(|lane| item_key(counts_partition(lane), date.to_string())).collect();
+        let lanes = self.batch_get(table, keys, Reading { projection: None, consistent: true }).await?;
+        let mut counts = DayCounts::default();
+        for lane in lanes {
+            counts.add(&decode_counter(table, &lane)?.1);
+        }
+        Ok(counts)
     }
 
     /// Returns the items of a partition whose sort keys are dates, strongly consistent.

@@ -151,11 +151,11 @@ fn account_section(account: &AccountId, known: &Known, within: &str, times: Time
             table class="cards" role="table" { tbody role="rowgroup" { tr role="row" {
                 td role="cell" class="all" { a class="b" href=(target) { (account) } }
                 td role="cell" class="all" { @match known {
-                    Known::Next(head) => (payment("Its next payment", head)),
-                    Known::Last(head) => (payment("Its last payment", head)),
-                    Known::Unreadable => "Its next payment cannot be read",
+                    Known::Next(head) => (payment("First from today", head)),
+                    Known::Last(head) => (payment("Its last one", head)),
+                    Known::Unreadable => "A payment of it cannot be read",
                 } }
-                td role="cell" class="act" { span class="row" { a class="button" href=(target) { "Open the account" } } }
+                td role="cell" class="act" { span class="row" { a class="button primary" href=(target) { "Open the account" } } }
             } } }
             form class="pad" data-view="account" autocomplete="off" {
                 input type="hidden" name="id" value=(account);
@@ -164,7 +164,7 @@ fn account_section(account: &AccountId, known: &Known, within: &str, times: Time
                     label { "Amount" input name="amount" inputmode="decimal" size="12" maxlength="40" placeholder="1250.00" value=(typed.map(|typed| typed.to_string()).unwrap_or_default()); }
                     label { "Payee" input name="payee" size="14" maxlength="48"; }
                     label { "Reference" input name="reference" size="20" maxlength="35" placeholder="exact" value=(reference); }
-                    button class="primary" { "Find in the account" }
+                    button { "Find in the account" }
                 }
             }
         },
@@ -221,7 +221,7 @@ fn date_form(text: &str, date: BusinessDate, missing: &str, button: &str) -> Mar
             input type="hidden" name="text" value=(text);
             div class="fields" {
                 label class="all" { (missing) input type="date" name="date" required value=(date); }
-                button class="primary" { (button) }
+                button { (button) }
             }
         }
     }

@@ -70,7 +70,7 @@ fn row_of(status: Status, row: &DueRow, times: Times) -> Markup {
             (account_link(&row.payee)) @if let Some(reference) = &row.reference { " " span class="quiet" { (reference) } }
         }
         @match status {
-            Status::Failed => td role="cell" class="all" data-l="Reason" { span { (reason_of(row)) } },
+            Status::Failed => td role="cell" class="all" { span { (reason_of(row)) } },
             Status::Processed => td role="cell" class="all" data-l="Settled" { @if let Some(at) = row.settled_at { (times.brief(at)) } },
             Status::Scheduled | Status::Pending | Status::Cancelled => {}
         }

@@ -75,7 +75,7 @@ fn requests(head: &Head, times: Times, max_attempts: u32) -> Markup {
     html! {
         @match (head.state.status(), head.dispatch_attempt) {
             (Status::Scheduled, _) => { "Not sent yet; due " (times.at(head.due_at)) }
-            (Status::Cancelled, _) => "None",
+            (Status::Cancelled, _) => "not sent: cancelled before",
             (_, None) => "Unknown",
             (_, Some(sent)) if sent > max_attempts => { (sent) " sent" @if head.state.status() == Status::Pending { ", none follows" } }
             (Status::Pending, Some(sent)) if sent == max_attempts => { (sent) " of " (max_attempts) " sent, none follows" }

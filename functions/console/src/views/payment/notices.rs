@@ -99,7 +99,7 @@ fn said(settlement: &Settlement) -> Markup {
     html! {
         @match settlement {
             Settlement::Processed(id) => { "Processed, transaction " span class="id any" { (id) } }
-            Settlement::Failed(failure) => { "Failed, " (failure.code()) " " (failure.reason()) }
+            Settlement::Failed(failure) => { "Failed, " (failure.reason()) }
         }
     }
 }

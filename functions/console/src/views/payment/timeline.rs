@@ -265,8 +265,7 @@ fn requests(head: &Head, max_attempts: u32, entries: &mut Vec<Entry>) {
         if attempt > 1 {
             entry.note = Some(html! {
                 "After " (span(waited)) " without a result"
-                @if entry.is_about && attempt == last { ". About then, by the schedule" }
-                @if entry.is_about && attempt < last { ". About then, by the schedule; left out if redrives were paused" }
+                @if entry.is_about { ", about then" }
             });
         }
         entries.push(entry);

@@ -65,14 +65,16 @@ pub(super) fn by_request(runs: &Runs, most: u32, times: Times) -> Markup {
     let columns = [("Request", ""), ("Payments", "num"), ("Oldest claimed", ""), ("Next request", "")];
     let Some(run) = runs.job(Job::Redrive) else {
         let none = empty(&html! { b { "No redrive has ended yet." } " It counts the payments each hour." });
-        return panel(&html! { "Sent, no result yet" }, &html! {}, &none);
+        return panel(&html! { "Sent over an hour ago, no result yet" }, &html! {}, &none);
     };
     let note = html! { "counted at " (times.brief(run.began_at)) };
     let groups = run.outcome.as_ref().and_then(|outcome| outcome["requests"].as_array());
-    let Some(groups) = groups else { return panel(&html! { "Sent, no result yet" }, &note, &empty(&end(run))) };
+    let Some(groups) = groups else {
+        return panel(&html! { "Sent over an hour ago, no result yet" }, &note, &empty(&end(run)));
+    };
     let all: u64 = groups.iter().map(|group| number(group, "payments")).sum();
     panel(
-        &html! { "Sent, no result yet " span class="quiet" { (grouped(all.into())) } },
+        &html! { "Sent over an hour ago, no result yet " span class="quiet" { (grouped(all.into())) } },
         &note,
         &html! {
             @if groups.is_empty() { (empty(&html! { b { "Every request has its result," } " as far as they are older than an hour." })) }
