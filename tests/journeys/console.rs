@@ -1,6 +1,7 @@
 //! The console: its rights, its reads, its actions, and texts of clients, which it shows as text.
 
 mod acting;
+mod attention;
 mod day;
 mod deeds;
 mod guides;

@@ -175,7 +175,7 @@ async fn a_contradiction_is_shown_until_it_is_closed() -> Result<()> {
         assert!(open.contains(text), "{text}: {open}");
     }
     let said =
-        "The first, Processed at 10:00 , stands. At 11:47 the transaction service said Failed, AM04 insufficient funds";
+        "The first, Processed at 10:00 , stands. At 11:47 the transaction service said Failed, insufficient funds";
     assert!(plain(&open).contains(said), "{}", plain(&open));
     assert!(
         entries(&open)[1]

@@ -152,7 +152,7 @@ fn account_section(account: &AccountId, known: &Known, within: &str, times: Time
                 td role="cell" class="all" { a class="b" href=(target) { (account) } }
                 td role="cell" class="all" { @match known {
                     Known::Next(head) => (payment("First from today", head)),
-                    Known::Last(head) => (payment("Its last one", head)),
+                    Known::Last(head) => (payment("Its last payment", head)),
                     Known::Unreadable => "A payment of it cannot be read",
                 } }
                 td role="cell" class="act" { span class="row" { a class="button primary" href=(target) { "Open the account" } } }
