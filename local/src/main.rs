@@ -1,6 +1,6 @@
 //! `cargo local`: the whole system on one machine.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
@@ -182,11 +182,17 @@ async fn play(settings: &demo::Settings, reports: Option<PathBuf>, json: bool) -
     summary.check()
 }
 
+/// Prints a line. Without a reader of the output, the listener still forwards, and deletes its endpoint at the end.
+fn say(line: &str) {
+    let mut out = std::io::stdout();
+    drop(writeln!(out, "{line}").and_then(|()| out.flush()));
+}
+
 async fn hear(settings: &listen::Settings) -> Result<()> {
     let mut signals = Signals::listen()?;
-    let listener = Listener::start(settings, &Clock::system(), |line| println!("{line}")).await?;
+    let listener = Listener::start(settings, &Clock::system(), say).await?;
     signals.next().await?;
-    println!("\nDeleting the endpoint {}. Ctrl-C leaves it at the bank.", listener.endpoint());
+    say(&format!("\nDeleting the endpoint {}. Ctrl-C leaves it at the bank.", listener.endpoint()));
     signals.end(listener.stop()).await?.context("the endpoint is still at the bank")?
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
         return Told { class: "stop", word: "Refused", more: why.to_owned() };
     }
     let more = if action == CANCEL { cancelled(&parts(result)) } else { without_names(result) };
-    if more.starts_with("not ") {
+    if more.starts_with("not ") || more.starts_with("0 of ") || more.contains("was closed before") {
         return Told { class: "warn", word: "Not done", more };
     }
     // The trail does not know how a run ended.

@@ -326,6 +326,14 @@ async fn an_account_is_paged() -> Result<()> {
         let all: std::collections::BTreeSet<_> = found.iter().collect();
         assert_eq!((found.len(), all.len()), (want, want), "{wanted}");
     }
+    // A place outside of the dates, as somebody types it into an address.
+    let outside =
+        ["show=coming&cursor=2026-11-01", "show=past&cursor=2026-12-30", "show=all&to=2026-12-01&cursor=2099-01-01"];
+    let outside =
+        outside.map(|query| format!("account?id=tenant&{query}T00:00:00Z_00000000-0000-5000-8000-000000000000"));
+    for wanted in outside {
+        assert_statuses(&world, &[(&wanted, 400)]).await?;
+    }
     Ok(())
 }
 

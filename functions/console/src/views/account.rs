@@ -166,10 +166,17 @@ impl Console {
         let today = self.today();
         let (from, to, order) = list.range(today)?;
         let zone = self.config.business_days.zone();
+        let (from_instant, to_instant) = (zone.start_of(from), zone.end_of(to));
+        if list.after.as_ref().is_some_and(|after| !(from_instant..to_instant).contains(&after.due_at)) {
+            return Err(invalid_parameter(
+                "cursor",
+                &"it is a place outside of these dates; begin again with the account",
+            ));
+        }
         let query = AccountQuery {
             account: &list.account,
-            from: zone.start_of(from),
-            to: zone.end_of(to),
+            from: from_instant,
+            to: to_instant,
             after: list.after,
             filter: &list.filter,
             order,
