@@ -128,7 +128,7 @@ mod tests {
         let retries = Retries { attempts: 1, ..Retries::default() };
         let bank = Bank::over(Arc::new(Silent), "http://127.0.0.1:9").retries(retries).build().unwrap();
         let error = bank.get("a", "b").await.unwrap_err();
-        assert_eq!(error.to_string(), "No response from 127.0.0.1: nothing within 35s");
+        assert_eq!(error.to_string(), "No response from 127.0.0.1:9: nothing within 35s");
         assert_eq!(timer.now().as_secs(), 35);
     }
 
