@@ -20,8 +20,12 @@ mod run;
 pub(crate) mod share;
 pub(crate) mod waiting;
 
+use std::str::FromStr;
+
 use maud::Markup;
+use payments_http::query::invalid_parameter;
 use payments_http::{Problem, Request};
+use payments_model::UtcSecond;
 
 use crate::function::Console;
 
@@ -82,6 +86,15 @@ pub(crate) static VIEWS: [View; 19] = [
 /// The view of this name.
 pub(crate) fn named(name: &str) -> Option<&'static View> {
     VIEWS.iter().find(|view| view.name == name)
+}
+
+/// The place after which a page of a list begins, from the link to the page: an instant and an id. Without one, the reader begins
+/// again with `first`.
+fn place_in<Id: FromStr>(first: &str, parameter: &'static str, text: &str) -> Result<(UtcSecond, Id), Problem> {
+    let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+    parsed.ok_or_else(|| {
+        invalid_parameter(parameter, &format!("it is not a place in this list; begin again with the {first}"))
+    })
 }
 
 impl Console {

@@ -14,6 +14,7 @@ use crate::function::Console;
 use crate::guides::PAYMENTS_UNREADABLE;
 use crate::html::{link, major, top, word};
 use crate::times::Times;
+use crate::views::place_in;
 use crate::views::rows::Row;
 
 /// The payments of one page.
@@ -153,9 +154,7 @@ fn filled<T: FromStr<Err: Display>>(query: &Query<'_>, name: &'static str) -> Re
 
 /// The place after which a page begins, from the link to the page.
 fn place(text: &str) -> Result<Place, Problem> {
-    let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-    let (due_at, payment_id) = parsed
-        .ok_or_else(|| invalid_parameter("cursor", &"it is not a place in this list; begin again with the account"))?;
+    let (due_at, payment_id) = place_in("account", "cursor", text)?;
     Ok(Place { due_at, payment_id })
 }
 

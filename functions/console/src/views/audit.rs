@@ -11,6 +11,7 @@ use crate::html::{copied, fact, link, payment_link, top};
 use crate::panel::{cards, empty, head};
 use crate::times::Times;
 use crate::told::{ACTIONS, Told, action, in_words, outcome, parts};
+use crate::views::place_in;
 
 /// The items of one read: intents and outcomes of up to 50 actions.
 const ITEMS: u16 = 100;
@@ -191,9 +192,7 @@ fn form(month: &str, filter: &Filter) -> Markup {
 
 /// The place before which a page begins, or an action, from the link to it.
 fn place(parameter: &'static str, text: &str) -> Result<ActionName, Problem> {
-    let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-    let (previewed_at, id) = parsed
-        .ok_or_else(|| invalid_parameter(parameter, &"it is not a place in this list; begin again with the month"))?;
+    let (previewed_at, id) = place_in("month", parameter, text)?;
     Ok(ActionName { previewed_at, id })
 }
 

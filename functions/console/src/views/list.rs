@@ -19,6 +19,7 @@ use crate::times::Times;
 use crate::views::dates::{day_link, list_link};
 use crate::views::failures::{Group, groups, line};
 use crate::views::list::filter::Filter;
+use crate::views::place_in;
 use crate::views::waiting::SHARDS_AT_ONCE;
 
 /// The payments of one page.
@@ -131,9 +132,7 @@ fn order(due: &DueSort) -> (UtcSecond, PaymentId) {
 
 /// The place after which a page begins, from the link to the page.
 fn place(status: Status, due_date: BusinessDate, text: &str) -> Result<DueSort, Problem> {
-    let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-    let (due_at, payment_id) = parsed
-        .ok_or_else(|| invalid_parameter("cursor", &"it is not a place in this list; begin again with the date"))?;
+    let (due_at, payment_id) = place_in("date", "cursor", text)?;
     Ok(DueSort { status, due_date, due_at, payment_id })
 }
 
