@@ -38,6 +38,16 @@ impl Runs {
         self.known.iter().find(|run| run.job == job)
     }
 
+    /// The last runs that could be read.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &LastRun> {
+        self.known.iter()
+    }
+
+    /// Whether every last run could be read.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.unreadable == 0
+    }
+
     /// Whether a job's last run is missing because it cannot be read.
     pub(crate) fn may_be_unreadable(&self, job: Job) -> bool {
         self.unreadable > 0 && self.job(job).is_none()

@@ -17,7 +17,7 @@ use crate::times::{Times, span};
 use crate::told::{answer, took};
 
 /// The endpoints and their states, by id, as far as each can be read.
-type Endpoints =
+pub(crate) type Endpoints =
     (BTreeMap<String, Result<WebhookEndpoint, StoreError>>, HashMap<String, Result<WebhookState, StoreError>>);
 
 /// An endpoint, its place, and what the log has after it.
@@ -28,13 +28,13 @@ struct Shown {
 }
 
 /// The events after an endpoint's place.
-struct Behind {
+pub(crate) struct Behind {
     /// The segments, each with at least one event.
-    segments: u64,
+    pub(crate) segments: u64,
     /// The time of the first of these events, or of its day.
     oldest: Option<Oldest>,
     /// The end of the time for which the log keeps that event.
-    kept_until: Option<UtcSecond>,
+    pub(crate) kept_until: Option<UtcSecond>,
 }
 
 /// The time of the oldest event that waits.
@@ -86,7 +86,7 @@ impl Console {
 }
 
 impl Behind {
-    fn new(id: &str, state: &WebhookState, log: Option<&LogHead>, runs: &Runs) -> Self {
+    pub(crate) fn new(id: &str, state: &WebhookState, log: Option<&LogHead>, runs: &Runs) -> Self {
         let segments = log.map_or(0, |log| log.segments_after(state.position));
         let kept = log.and_then(|log| log.kept_at(state.position)).filter(|_| segments > 0);
         let told = runs.job(Job::Publish).and_then(|run| run.outcome.as_ref()?["waiting"][id].as_str()?.parse().ok());
@@ -97,6 +97,18 @@ impl Behind {
     fn number(&self) -> String {
         let events = if self.segments == 1 { "event" } else { "events" };
         format!("at least {} {events}", grouped(self.segments.into()))
+    }
+
+    /// The number of the events, and the time and the age of the oldest: `At least 3 events wait, the oldest from Thu 26 Nov, 03:00, 2 h ago`.
+    pub(crate) fn waiting(&self, times: Times) -> Markup {
+        html! {
+            b { (capital(&self.number())) (if self.segments == 1 { " waits" } else { " wait" }) }
+            @match &self.oldest {
+                Some(Oldest::At(at)) => { ", the oldest from " (times.at(*at)) ", " (times.age(*at)) },
+                Some(Oldest::OnDay(day)) => { ", the oldest from " (times.date(times.zone.date_of(*day))) },
+                None => {},
+            }
+        }
     }
 }
 
@@ -173,23 +185,16 @@ impl Shown {
     }
 
     fn waiting(&self, times: Times) -> Markup {
-        let Behind { segments, oldest, kept_until } = &self.behind;
-        if *segments == 0 {
+        if self.behind.segments == 0 {
             return html! { p class="quiet" { "It has all events of the log." } };
         }
         let is_of_some = self.endpoint.chosen.filter != Default::default();
         html! {
             p {
-                b { (capital(&self.behind.number())) " wait" }
-                @match oldest {
-                    Some(Oldest::At(at)) => { ", the oldest from " (times.at(*at)) },
-                    Some(Oldest::OnDay(day)) => { ", the oldest from " (times.date(times.zone.date_of(*day))) },
-                    None => {},
-                }
-                ". "
+                (self.behind.waiting(times)) ". "
                 @if is_of_some { "It gets those of them that its filter chooses. " }
-                @if let Some(until) = kept_until {
-                    "They stay in the log until " b { (times.date(times.zone.date_of(*until))) } "; after that they are lost to this endpoint."
+                @if let Some(until) = self.behind.kept_until {
+                    "They stay in the log until " b { (times.date(times.zone.date_of(until))) } "; after that they are lost to this endpoint."
                 }
             }
         }

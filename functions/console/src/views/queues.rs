@@ -140,7 +140,7 @@ pub(crate) fn letters(queue: BankQueue) -> &'static str {
 }
 
 /// The alarm of a queue's waiting messages.
-fn entry(queue: BankQueue) -> Place {
+pub(crate) fn entry(queue: BankQueue) -> Place {
     match queue {
         BankQueue::Requests => REQUESTS_WAITING,
         BankQueue::RequestDeadLetters => REQUEST_DEAD_LETTERS,
