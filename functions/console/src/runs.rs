@@ -1,11 +1,14 @@
 //! The last runs of the scheduled functions, and their outcomes in words.
 
-use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+use maud::{Markup, PreEscaped, html};
+use payments_model::BusinessDate;
 use payments_store::{Job, LastRun, StoreError};
 use serde_json::Value;
 
 use crate::function::Console;
-use crate::html::grouped;
+use crate::html::{foreign, grouped};
 use crate::times::{Times, span};
 
 /// The last run of each job, as far as it can be read.
@@ -54,6 +57,15 @@ impl Runs {
     }
 }
 
+/// The closed dates on which payments wait for a redate, as the last look found them.
+pub(crate) fn waiting_dates(runs: &Runs) -> BTreeSet<BusinessDate> {
+    let dates = runs.job(Job::Look).and_then(|run| run.outcome.as_ref()?["waitingDates"].as_array());
+    dates.into_iter().flatten().filter_map(|waiting| waiting["date"].as_str()?.parse().ok()).collect()
+}
+
+/// The mark of a date on which payments wait for a redate.
+pub(crate) const WAITS: PreEscaped<&str> = PreEscaped(r#" <span class="pill warn">wait for a redate</span>"#);
+
 /// A job, in a word.
 pub(crate) fn name(job: Job) -> &'static str {
     match job {
@@ -92,7 +104,7 @@ pub(crate) fn end(run: &LastRun) -> Markup {
     let lasted = (run.ended_at.as_chrono() - run.began_at.as_chrono()).num_seconds();
     html! {
         @match &run.failed {
-            Some(why) => { span class="pill stop" { "Failed" } " " span class="any" { (why) } },
+            Some(why) => { span class="pill stop" { "Failed" } " " (foreign(why)) },
             None => (run.outcome.as_ref().map_or_else(String::new, |outcome| in_words(run.job, outcome))),
         }
         " " span class="quiet n" { "in " (span(lasted)) }

@@ -60,7 +60,7 @@ impl Console {
         });
         let endpoints = endpoints.map_err(|error| unknown("Webhook endpoints", &error));
         let endpoints = endpoints.map(|endpoints| endpoints::troubles(endpoints, log.as_ref(), &runs, times));
-        let of_runs = runs.all().flat_map(|run| runs::troubles(run, self.config.paused, times)).collect();
+        let of_runs = runs::troubles(&runs, self.config.paused, times);
         let mut troubles: Vec<Trouble> = self.pause().into_iter().collect();
         for found in [overdue, Ok(of_runs), findings, letters, endpoints, drift] {
             troubles.extend(found.unwrap_or_else(|what| vec![unread(what)]));

@@ -10,7 +10,7 @@ use payments_store::{Delivery, DisabledBy, Job, LogHead, StoreError, WebhookEndp
 
 use crate::function::Console;
 use crate::guides::{PUT_ENDPOINT_BACK, WEBHOOK_DISABLED, WEBHOOKS_BEHIND, WEBHOOKS_MISSED};
-use crate::html::{fact, grouped, heading, link, live_top, top};
+use crate::html::{fact, foreign, grouped, heading, link, live_top, top};
 use crate::panel::{ACTIONS, cards, empty, opens, panel};
 use crate::runs::Runs;
 use crate::times::{Times, span};
@@ -102,7 +102,7 @@ impl Behind {
     /// The number of the events, and the time and the age of the oldest: `At least 3 events wait, the oldest from Thu 26 Nov, 03:00, 2 h ago`.
     pub(crate) fn waiting(&self, times: Times) -> Markup {
         html! {
-            b { (capital(&self.number())) (if self.segments == 1 { " waits" } else { " wait" }) }
+            (capital(&self.number())) (if self.segments == 1 { " waits" } else { " wait" })
             @match &self.oldest {
                 Some(Oldest::At(at)) => { ", the oldest from " (times.at(*at)) ", " (times.age(*at)) },
                 Some(Oldest::OnDay(day)) => { ", the oldest from " (times.date(times.zone.date_of(*day))) },
@@ -132,7 +132,7 @@ impl Shown {
             section class={ "panel" @if is_disabled { " now" } } {
                 div class="head" {
                     div class="row" { h2 { a href=(link("endpoints", &[("id", self.endpoint.id.as_str())])) { (self.endpoint.id) } } (self.pill()) }
-                    span class="quiet any" { (self.endpoint.chosen.url) }
+                    span class="quiet" { (foreign(self.endpoint.chosen.url.to_string())) }
                 }
                 div class="pad" { (self.story(times)) div class="row" { (self.actions(true)) } }
                 (deliveries(&self.state.progress.deliveries, is_disabled, times))
@@ -219,7 +219,7 @@ impl Shown {
         html! { tr {
             td class="all" {
                 a class="b" href=(link("endpoints", &[("id", self.endpoint.id.as_str())])) { (self.endpoint.id) }
-                small class="any" { (self.endpoint.chosen.url) }
+                small { (foreign(self.endpoint.chosen.url.to_string())) }
             }
             td class="all" { (self.pill()) @if let Some((_, at)) = self.endpoint.disabled(&self.state) { small { (times.age(at)) ", by an operator" } } }
             td class="all" data-l="Behind" { span {
@@ -247,7 +247,7 @@ impl Shown {
         let all = |texts: Vec<String>| if texts.is_empty() { "all".to_owned() } else { texts.join(", ") };
         html! {
             dl class="facts" {
-                @if !endpoint.chosen.description.is_empty() { (fact("Description", &html! { span class="any" { (endpoint.chosen.description) } })) }
+                @if !endpoint.chosen.description.is_empty() { (fact("Description", &foreign(&endpoint.chosen.description))) }
                 (fact("Types", &html! { (all(types)) }))
                 (fact("Accounts", &html! { span class="any" { (all(accounts.into_iter().map(str::to_owned).collect())) } }))
                 (fact("Secret", &html! { "generation " (endpoint.generation.get()) }))

@@ -16,12 +16,13 @@ use crate::guides::{
     SWEEP_FAILURES, WAITING_FOR_REDATE, WEBHOOKS_MISSED, WRITE_THROTTLES,
 };
 use crate::html::{grouped, link, money};
-use crate::runs::{name, number};
+use crate::runs::{Runs, name, number, waiting_dates};
 use crate::times::Times;
 
-/// The troubles of the last run of a job.
-pub(super) fn troubles(run: &LastRun, paused: Paused, times: Times) -> impl Iterator<Item = Trouble> {
-    state(run, paused, times).into_iter().chain(found_by(run, times))
+/// The troubles of the last runs.
+pub(super) fn troubles(runs: &Runs, paused: Paused, times: Times) -> Vec<Trouble> {
+    let of = |run| state(run, paused, times).into_iter().chain(found_by(run, runs, times));
+    runs.all().flat_map(of).collect()
 }
 
 /// The trouble of a job that does not run, fails, or leaves something out.
@@ -88,7 +89,7 @@ fn damage(job: Job) -> &'static [(&'static str, Place)] {
 }
 
 /// The trouble that a job found.
-fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {
+fn found_by(run: &LastRun, runs: &Runs, times: Times) -> Option<Trouble> {
     let field = match run.job {
         Job::Redrive => "stuck",
         Job::Look => "waiting",
@@ -106,8 +107,7 @@ fn found_by(run: &LastRun, times: Times) -> Option<Trouble> {
             more: html! { (sums(run, number)) "All requests sent, none follows. " (counted) },
         }
     } else {
-        let first = run.outcome.as_ref().and_then(|outcome| outcome["waitingDates"].as_array()?.first());
-        let first = first.and_then(|first| first["date"].as_str()?.parse().ok());
+        let first = waiting_dates(runs).into_iter().next();
         Trouble {
             view: "ahead",
             target: link("ahead", &[]),
