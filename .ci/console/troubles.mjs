@@ -86,7 +86,7 @@ const TROUBLES = [
   [TROUBLED_URL, /dead letter/, "queues", "Dispatch failures"],
   [TROUBLED_URL, /1 endpoint disabled/, "endpoints", "books"],
   [TROUBLED_URL, /1 date miscounted/, "bank", "Findings of the recount"],
-  [TROUBLED_URL, /1 to redate/, "ahead", ""],
+  [TROUBLED_URL, /1 to redate/, "ahead", "wait for a redate"],
   [PAUSED_URL, /paused/, "bank", "Paused"],
   [PAUSED_URL, /1 overdue/, "waiting", "acc-due"],
 ];
@@ -116,6 +116,7 @@ for (const [name, viewport] of Object.entries({ phone: PHONE, desk: DESK })) {
 await check("the troubles and the day's numbers are in a phone's first screen", async (console) => {
   await console.page.waitForSelector("#attention li a", { timeout: 15_000 });
   await console.heading();
+  must((await console.text("#main")).includes("wait for a redate"), "Next dates do not mark it");
   const ends = await console.page.$$eval("#attention li, #main .tiles a", (parts) => parts.map((part) => part.getBoundingClientRect().bottom));
   must(ends.length >= 6 + 5, `there are ${ends.length} cards and tiles`);
   must(Math.max(...ends) <= PHONE.height, `they end at ${Math.max(...ends)} px`);

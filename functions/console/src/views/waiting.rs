@@ -142,13 +142,13 @@ impl Pending<'_> {
         self.head.as_ref().and_then(Sent::from_head)
     }
 
-    /// The due time, and its age or how late the payment was claimed.
+    /// The due time with its age, and how late the payment was claimed.
     fn due(&self, times: Times) -> Markup {
         let at = self.row.due.due_at;
         let late = self.head.as_ref().and_then(claimed_late);
         html! { td class="due end" {
             (times.at(at))
-            small { @match late { Some(late) => { "claimed " (span(late.num_seconds())) " late" }, None => (times.age(at)) } }
+            small { (times.age(at)) @if let Some(late) = late { ", claimed " (span(late.num_seconds())) " late" } }
         } }
     }
 
