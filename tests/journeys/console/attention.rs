@@ -63,7 +63,7 @@ async fn each_trouble_has_its_words_and_its_link() -> Result<()> {
         assert!(strip.contains(words), "{words}: {strip}");
     }
     assert!(!strip.contains("pwned"), "{strip}");
-    // As in the table of docs/alarms.md, the most urgent first.
+    // The order is that of the table of priorities.
     let cards: Vec<_> =
         strip.split("<li").skip(1).map(|card| (within(card, "<em>"), within(card, "#alarms?at="))).collect();
     let want = [

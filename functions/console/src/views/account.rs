@@ -103,7 +103,7 @@ impl List {
         Ok(Self {
             account: filled(query, "id")?.ok_or_else(|| invalid_parameter("id", &"it is missing"))?,
             tab,
-            // The form has the ends of its tab, which are no filter.
+            // The form shows the ends of its tab; sent back, they filter nothing.
             from: filled(query, "from")?.filter(|date| Some(*date) != from),
             to: filled(query, "to")?.filter(|date| Some(*date) != to),
             filter,

@@ -7,7 +7,7 @@ use super::{Alone, LANES, SHARDS};
 #[tokio::test]
 async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
     let alone = Alone::start().await?;
-    // Where it is one more, it is the query of the last runs.
+    // One query more than the lanes is that of the last runs.
     for (wanted, operation, reads) in [
         ("day?date=2026-12-24", "Query", LANES + 1),
         ("ahead", "Query", LANES + 1),

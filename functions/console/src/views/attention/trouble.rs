@@ -1,4 +1,4 @@
-//! A trouble as a card: its urgency by the table of alarms, the time until which somebody has to act, and its alarm's entry.
+//! A trouble as a card: its urgency, the time until which somebody has to act, and the entry of its alarm.
 
 use maud::{Markup, html};
 use payments_model::{BusinessDate, UtcSecond};
