@@ -20,13 +20,12 @@ use std::str::FromStr;
 use chrono::TimeDelta;
 use maud::Markup;
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
-use payments_model::webhook::EndpointId;
 use payments_model::{ActionId, Actor, UtcSecond};
 use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::cancel::Chosen;
 use crate::actions::dialog::{Named, ended};
-use crate::actions::endpoint::Deed;
+use crate::actions::endpoint::{Deed, Target};
 use crate::actions::finding::CloseFinding;
 use crate::actions::preview::counted;
 use crate::actions::run::Run;
@@ -73,7 +72,7 @@ enum Action {
     /// Close a finding.
     CloseFinding(CloseFinding),
     /// Test or enable a webhook endpoint, replay events to it, or skip one.
-    Endpoint(EndpointId, Deed),
+    Endpoint(Target, Deed),
     /// Move dead letters back.
     MoveLetters(BankQueue),
     /// Start a function.
@@ -104,8 +103,8 @@ impl Action {
                 if let Some(run) = Run::read(name, form) {
                     return run.map(Self::Start);
                 }
-                let (id, deed) = Deed::read(name, form).ok_or_else(no_such_page)??;
-                Ok(Self::Endpoint(id, deed))
+                let (target, deed) = Deed::read(name, form).ok_or_else(no_such_page)??;
+                Ok(Self::Endpoint(target, deed))
             }
         }
     }
@@ -127,7 +126,7 @@ impl Action {
             Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
             Self::SendAgain(again) => again.title(),
             Self::CloseFinding(close) => close.title(),
-            Self::Endpoint(id, deed) => deed.title(id),
+            Self::Endpoint(target, deed) => deed.title(target),
             Self::MoveLetters(queue) => letters::title(*queue),
             Self::Start(run) => run.title(),
         }
@@ -139,7 +138,7 @@ impl Action {
             Self::Cancel(payments) => vec![("payments", cancel::lines(payments))],
             Self::SendAgain(again) => again.fields(),
             Self::CloseFinding(close) => close.fields(),
-            Self::Endpoint(id, deed) => deed.fields(id),
+            Self::Endpoint(target, deed) => deed.fields(target),
             Self::MoveLetters(queue) => vec![("queue", queue.to_string())],
             Self::Start(run) => run.fields(),
         }
@@ -178,7 +177,7 @@ impl Action {
             Self::Cancel(payments) => payments.iter().all(Chosen::is_previewed),
             Self::SendAgain(again) => again.is_previewed(),
             Self::CloseFinding(close) => close.has_reason(),
-            Self::Endpoint(_, deed) => deed.is_previewed(),
+            Self::Endpoint(target, deed) => deed.is_previewed(target),
             Self::MoveLetters(_) => true,
             Self::Start(run) => run.is_previewed(),
         };
@@ -252,10 +251,10 @@ impl Console {
             Action::CloseFinding(close) => {
                 (self.preview_close_finding(close).await?, Action::CloseFinding(close.without_reason()))
             }
-            Action::Endpoint(id, Deed::Ask) => return Ok(endpoint::asked(id)),
-            Action::Endpoint(id, deed) => {
-                let (preview, deed) = self.preview_endpoint(id, deed).await?;
-                (preview, Action::Endpoint(id.clone(), deed))
+            Action::Endpoint(target, Deed::Ask) => return Ok(endpoint::asked(target)),
+            Action::Endpoint(target, deed) => {
+                let (preview, target, deed) = self.preview_endpoint(target, deed).await?;
+                (preview, Action::Endpoint(target, deed))
             }
             Action::MoveLetters(queue) => (self.preview_letters(*queue).await?, asked.clone()),
             Action::Start(run) => {
@@ -333,7 +332,7 @@ impl Console {
             Action::Cancel(payments) => self.cancel_all(payments, by, since).await,
             Action::SendAgain(again) => Ok(vec![self.send_again(again, since).await?]),
             Action::CloseFinding(close) => Ok(vec![self.close_finding(close, by, since).await?]),
-            Action::Endpoint(id, deed) => Ok(vec![self.do_to_endpoint(id, deed, by).await?]),
+            Action::Endpoint(target, deed) => Ok(vec![self.do_to_endpoint(target, deed, by).await?]),
             Action::MoveLetters(queue) => Ok(vec![self.move_letters(*queue).await?]),
             Action::Start(run) => Ok(vec![self.start(run).await?]),
         }
