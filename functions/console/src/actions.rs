@@ -11,6 +11,7 @@ mod endpoint;
 mod finding;
 mod letters;
 mod preview;
+mod reason;
 mod redating;
 mod run;
 mod send_again;
@@ -23,7 +24,7 @@ use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::{ActionId, Actor, UtcSecond};
 use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
-use crate::actions::cancel::Chosen;
+use crate::actions::cancel::{Cancel, Chosen};
 use crate::actions::dialog::{Named, ended};
 use crate::actions::endpoint::{Deed, Target};
 use crate::actions::finding::CloseFinding;
@@ -66,7 +67,7 @@ enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
     /// Cancel payments.
-    Cancel(Vec<Chosen>),
+    Cancel(Cancel),
     /// Send the request of a payment again.
     SendAgain(SendAgain),
     /// Close a finding.
@@ -95,7 +96,7 @@ impl Action {
     /// Reads the action with this name.
     fn read(name: &str, form: &mut Form) -> Result<Self, Problem> {
         match name {
-            CANCEL => Ok(Self::Cancel(cancel::read(form)?)),
+            CANCEL => Ok(Self::Cancel(Cancel::read(form)?)),
             send_again::NAME => Ok(Self::SendAgain(SendAgain::read(form)?)),
             finding::NAME => Ok(Self::CloseFinding(CloseFinding::read(form)?)),
             MOVE_LETTERS => Ok(Self::MoveLetters(letters::read(form)?)),
@@ -123,7 +124,7 @@ impl Action {
     /// The heading of its preview and its outcome.
     fn title(&self) -> String {
         match self {
-            Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
+            Self::Cancel(cancel) => format!("Cancel {}", counted(cancel.payments.len(), "payment")),
             Self::SendAgain(again) => again.title(),
             Self::CloseFinding(close) => close.title(),
             Self::Endpoint(target, deed) => deed.title(target),
@@ -135,7 +136,7 @@ impl Action {
     /// The fields from which [`Self::read`] reads the same action again. The trail keeps them.
     fn fields(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Cancel(payments) => vec![("payments", cancel::lines(payments))],
+            Self::Cancel(cancel) => cancel.fields(),
             Self::SendAgain(again) => again.fields(),
             Self::CloseFinding(close) => close.fields(),
             Self::Endpoint(target, deed) => deed.fields(target),
@@ -174,7 +175,7 @@ impl Action {
     /// A confirmation names what its preview showed.
     fn require_previewed(&self) -> Result<(), Problem> {
         let is_previewed = match self {
-            Self::Cancel(payments) => payments.iter().all(Chosen::is_previewed),
+            Self::Cancel(cancel) => cancel.payments.iter().all(Chosen::is_previewed),
             Self::SendAgain(again) => again.is_previewed(),
             Self::CloseFinding(close) => close.has_reason(),
             Self::Endpoint(target, deed) => deed.is_previewed(target),
@@ -240,8 +241,8 @@ impl Console {
     async fn previewed(&self, request: &Request<'_>, asked: &Action) -> Result<Markup, Problem> {
         // Payments that the preview leaves as they are stay so, whatever happens to them meanwhile.
         let (preview, action) = match asked {
-            Action::Cancel(payments) => {
-                let (preview, can) = self.preview_cancel(payments).await?;
+            Action::Cancel(cancel) => {
+                let (preview, can) = self.preview_cancel(&cancel.payments).await?;
                 (preview, Action::Cancel(can))
             }
             Action::SendAgain(again) => {
@@ -329,7 +330,7 @@ impl Console {
     /// of 500 and above means that it may have happened.
     async fn perform(&self, action: &Action, by: &Actor, since: UtcSecond) -> Result<Vec<String>, Problem> {
         match action {
-            Action::Cancel(payments) => self.cancel_all(payments, by, since).await,
+            Action::Cancel(cancel) => self.cancel_all(&cancel.payments, by, since).await,
             Action::SendAgain(again) => Ok(vec![self.send_again(again, since).await?]),
             Action::CloseFinding(close) => Ok(vec![self.close_finding(close, by, since).await?]),
             Action::Endpoint(target, deed) => Ok(vec![self.do_to_endpoint(target, deed, by).await?]),

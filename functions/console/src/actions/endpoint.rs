@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use chrono::NaiveTime;
+use futures::future::try_join;
 use maud::{Markup, html};
 use payments_http::{EndpointsChanged, Form, Problem, ProblemKind, bounded, invalid_field};
 use payments_model::webhook::EndpointId;
@@ -255,7 +256,7 @@ impl Console {
             return Ok(done(id, deed));
         }
         let Some(seen) = target.seen.filter(|seen| *seen == found.state.version) else {
-            return Err(self.changed(&found, target));
+            return Err(self.changed(&found.endpoint, &found.state, target));
         };
         let now = self.clock.now();
         let is_done = match deed {
@@ -280,15 +281,16 @@ impl Console {
         if is_done {
             return Ok(done(id, deed));
         }
-        let found = self.found(id).await?;
+        let (endpoint, state) = try_join(self.store.webhook_endpoint(id), self.store.webhook_state(id)).await?;
+        let (endpoint, state) = (endpoint.ok_or_else(no_such_endpoint)?, state.ok_or_else(without_place)?);
         match deed {
-            Deed::Skip(event) if found.state.has_skipped(event) => Ok(done(id, deed)),
-            _ => Err(self.changed(&found, target)),
+            Deed::Skip(event) if state.has_skipped(event) => Ok(done(id, deed)),
+            _ => Err(self.changed(&endpoint, &state, target)),
         }
     }
 
     /// The refusal of a confirmation, because the endpoint is not as its preview showed it.
-    fn changed(&self, Found { endpoint, state, .. }: &Found, target: &Target) -> Problem {
+    fn changed(&self, endpoint: &WebhookEndpoint, state: &WebhookState, target: &Target) -> Problem {
         let seen = target.seen.unwrap_or_default();
         let detail = if state.version == seen {
             "The endpoint's place changed since the preview; preview the action again.".to_owned()
@@ -334,9 +336,9 @@ impl Console {
     async fn found(&self, id: &EndpointId) -> Result<Found, Problem> {
         // The state first: a change in between makes a preview of the old version, which cannot be confirmed.
         let state = self.store.webhook_state(id).await?;
-        let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
-        let state = state.ok_or_else(without_place)?;
-        Ok(Found { endpoint, state, head: self.store.log_head().await? })
+        let (endpoint, head) = try_join(self.store.webhook_endpoint(id), self.store.log_head()).await?;
+        let endpoint = endpoint.ok_or_else(no_such_endpoint)?;
+        Ok(Found { endpoint, state: state.ok_or_else(without_place)?, head })
     }
 
     /// Checks that a replay goes back to a place whose events the log still has.
