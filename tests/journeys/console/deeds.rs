@@ -1,12 +1,13 @@
 //! Operators' actions on webhook endpoints in the console: as by the API, once, and in the audit trail.
 
 use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::AttributeValue;
 use http::Method;
 use payments_model::Actor;
 use payments_model::webhook::EndpointId;
 use payments_store::{EnableWebhook, SkippedEvent, WebhookState};
 use payments_tests::given::{HORIZON_DAYS, prepare};
-use payments_tests::tables::audited;
+use payments_tests::tables::{audited, key, text};
 use payments_tests::{Ask, CrashPoints, World};
 use serde_json::json;
 
@@ -144,7 +145,8 @@ async fn an_endpoint_that_changed_since_the_preview_is_left_alone() -> Result<()
 #[tokio::test]
 async fn an_endpoint_that_changes_at_the_confirmation_is_left_alone() -> Result<()> {
     let (world, id) = (failing().await?, ENDPOINT.parse::<EndpointId>()?);
-    let (store, now, state) = (world.store().await, world.now(), state(&world).await?);
+    let (store, now) = (world.store().await, world.now());
+    let state = state(&world).await?;
     let blocking = state.progress.blocking.clone().context("nothing blocks")?;
     let by = Actor::operator("ops-1");
     let skipped = SkippedEvent { at: now, event_id: blocking.event_id.clone(), by };
@@ -162,6 +164,31 @@ async fn an_endpoint_that_changes_at_the_confirmation_is_left_alone() -> Result<
     assert!(store.ask_webhook_test(&id, now, Some(seen)).await?);
     assert!(store.skip_webhook_event(&id, &state, &blocking, skipped, Some(seen)).await?);
     assert!(store.replay_webhook(&id, place, Some(seen)).await?);
+    Ok(())
+}
+
+/// A receiver that does not answer would not accept the next event either.
+#[tokio::test]
+async fn an_event_is_skipped_only_where_the_endpoint_refused_it() -> Result<()> {
+    let world = failing().await?;
+    let skips = "data-action=\"skip-event\"";
+    assert!(page(&world, "endpoints").await?.contains(skips));
+    let error = |kind: &str| {
+        let outcome = AttributeValue::M([("kind".to_owned(), text(kind))].into());
+        AttributeValue::M([("at".to_owned(), text("2026-11-20T08:30:00Z")), ("outcome".to_owned(), outcome)].into())
+    };
+    let (log, place) = (&world.environment.tables.log, key("LOG#CONSUMERS", "webhook#shop"));
+    world.set(log, &place, "lastError", Some(error("connect"))).await?;
+    let view = page(&world, "endpoints").await?;
+    assert!(view.contains("connection refused") && !view.contains(skips), "{view}");
+    // With another filter, the endpoint passed the event.
+    world.set(log, &place, "lastError", Some(error("refused"))).await?;
+    let (offer, end) =
+        (offer(&world, "skip-event").await?, world.store().await.log_head().await?.context("no log")?.end());
+    world.set(log, &place, "position", Some(text(&end.to_string()))).await?;
+    let refused = confirm(&world, "first", &offer).await?;
+    assert!(refused.text.contains("The endpoint does not fail at this event"), "{refused}");
+    assert_eq!(state(&world).await?.position, end);
     Ok(())
 }
 
