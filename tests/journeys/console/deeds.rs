@@ -185,7 +185,7 @@ async fn an_event_is_skipped_only_where_the_endpoint_refused_it() -> Result<()> 
     world.set(log, &place, "lastError", Some(error("refused"))).await?;
     let (offer, end) =
         (offer(&world, "skip-event").await?, world.store().await.log_head().await?.context("no log")?.end());
-    world.set(log, &place, "position", Some(text(&end.to_string()))).await?;
+    world.set(log, &place, "position", Some(text(end.to_string()))).await?;
     let refused = confirm(&world, "first", &offer).await?;
     assert!(refused.text.contains("The endpoint does not fail at this event"), "{refused}");
     assert_eq!(state(&world).await?.position, end);
