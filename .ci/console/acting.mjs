@@ -74,7 +74,6 @@ const ACTS = [
   ["bank", "start-archive", "Started the archive"], ["bank", "look-for-redates", "Started a count"],
   ["bank", "start-recount", "Started a recount", { from: day.today, to: day.today }],
   ["bank", "redate", "Started a redate", { calendar: "GB", from: day.later(1), to: day.later(14) }],
-  ["queues", "move-dead-letters", "Moved back"],
   ["endpoints", "test-endpoint", "Tested"], ["endpoints", "skip-event", "Skipped an event"],
   ["endpoints?id=shop", "enable-endpoint", "Enabled"],
   ["endpoints?id=broken", "replay-endpoint", "Replayed to", {}, { since: `${day.today}T11:00` }],

@@ -109,10 +109,11 @@ const CHAINS: [Chain; 19] = [
         longest: 2,
         has_budget: false,
     },
+    // The endpoint's state, and then the endpoint beside the log's head; a page of the log; the write, and both again if it failed.
     Chain {
         package: "console",
         path: "functions/console/src/actions/endpoint.rs",
-        calls: 10,
+        calls: 11,
         longest: 5,
         has_budget: false,
     },

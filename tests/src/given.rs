@@ -171,7 +171,7 @@ async fn failing_endpoint(world: &World) -> Result<()> {
     let now = world.now();
     let head = store.log_head().await?.context("no log")?;
     let start = head.start(now);
-    ensure!(store.replay_webhook(&id, start).await?, "the webhook is missing");
+    ensure!(store.replay_webhook(&id, start, None).await?, "the webhook is missing");
     let taken = store.take_webhook(&id, now, now).await?.context("nobody has it")?;
     let after = LogPosition { offset: 1, ..start };
     let LogRead::Page(first) = store.log_page(&head, start, 3, 1, now).await? else { bail!("no event") };

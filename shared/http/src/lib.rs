@@ -45,4 +45,4 @@ pub use query::Query;
 pub use request::{PageLimit, Request};
 pub use routes::{HttpFunction, Route};
 pub use scope::Scope;
-pub use view::{CountsView, PaymentView, Unreadable, VersionsView};
+pub use view::{CountsView, EndpointsChanged, PaymentView, Unreadable, VersionsView};

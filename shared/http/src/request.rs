@@ -244,6 +244,11 @@ impl<'e> Request<'e> {
         if self.media_type().eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             return Ok(Form::from_page(&self.body(limit)?));
         }
+        if self.has_body() && !self.media_type().eq_ignore_ascii_case("application/json") {
+            let detail = "The body is not declared as a form; send it as Content-Type: application/x-www-form-urlencoded, \
+                          or as an object of texts, as application/json.";
+            return Err(Problem::new(ProblemKind::UnsupportedMediaType, detail));
+        }
         Form::from_json(&self.json_body(limit)?)
     }
 

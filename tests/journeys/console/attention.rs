@@ -91,6 +91,25 @@ fn within<'c>(card: &'c str, mark: &str) -> &'c str {
 }
 
 #[tokio::test]
+async fn each_of_many_findings_of_a_payment_is_reached_and_can_be_closed() -> Result<()> {
+    let world = World::open().await?;
+    let ids = [rent(&world, "rent-1").await?, rent(&world, "rent-2").await?];
+    for (id, number) in [(&ids[0], 8), (&ids[1], 1)] {
+        claim(&world, id, Some(Settlement::Processed("TX-77".parse()?))).await?;
+        let told = |reason: usize| failed(id, &payment("2026-12-01"), "AM04", &format!("no {reason}"));
+        world.settle(&(0..number).map(told).collect::<Vec<_>>()).await?;
+    }
+    let strip = page(&world, "attention").await?;
+    assert!(strip.contains("<b>8 contradictions</b>") && strip.contains("<b>1 contradiction</b>"), "{strip}");
+    assert!(!strip.contains("more contradictions"), "{strip}");
+    let shown = page(&world, &format!("payment?id={}", ids[0])).await?;
+    let hashes: std::collections::BTreeSet<_> =
+        shown.split("name=\"hash\" value=\"").skip(1).filter_map(|form| form.split('"').next()).collect();
+    assert_eq!(hashes.len(), 8, "{shown}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_part_that_cannot_be_read_is_unknown_and_hides_no_other() -> Result<()> {
     let world = World::open().await?;
     let unknown = item([("pk", text("RUNS#LAST")), ("sk", text("later")), ("beganAt", text("x"))]);

@@ -108,7 +108,7 @@ async fn the_day_shows_its_counters_and_its_figures() -> Result<()> {
         // The last sample is five minutes old, and equals the counters nearly.
         "Per five minutes, today",
         "<a href=\"#list?date=2026-11-20&amp;status=FAILED&amp;code=AM04\">Insufficient funds</a>",
-        "Not counted by reason yet</span></td><td class=\"num\">2,500</td><td class=\"num quiet\">25.0 %</td>",
+        "Not counted by reason</span></td><td class=\"num\">2,500</td><td class=\"num quiet\">25.0 %</td>",
         "31 dates ahead",
         "data-l=\"Processed\">1,234,560,000.00</td>",
         "data-l=\"Processed\">123,456,000,000</td>",

@@ -106,8 +106,17 @@ impl Console {
         }
         findings.sort_by_key(|finding| entry_of(finding).priority().0);
         let is_all = !open.more && findings.len() == number;
-        let unseen = number - findings.len().min(FINDINGS_SHOWN);
-        let mut troubles: Vec<Trouble> = findings.into_iter().take(FINDINGS_SHOWN).map(contradiction).collect();
+        // One for each payment, whose view has all of its findings.
+        let mut payments: Vec<(Finding, usize)> = Vec::new();
+        for finding in findings {
+            match payments.iter_mut().find(|(known, _)| known.key == finding.key) {
+                Some((_, others)) => *others += 1,
+                None => payments.push((finding, 1)),
+            }
+        }
+        payments.truncate(FINDINGS_SHOWN);
+        let unseen = number - payments.iter().map(|(_, number)| number).sum::<usize>();
+        let mut troubles: Vec<Trouble> = payments.into_iter().map(contradiction).collect();
         if unseen > 0 || open.more {
             let title = format!("{unseen}{} more contradictions", if open.more { " or" } else { "" });
             let more = html! { "They follow when these are closed; some may be unreadable" };
@@ -192,10 +201,11 @@ fn entry_of(finding: &Finding) -> Place {
 }
 
 /// The trouble of a finding.
-fn contradiction(finding: Finding) -> Trouble {
+fn contradiction((finding, number): (Finding, usize)) -> Trouble {
     let runbook = entry_of(&finding);
     let (stands, told) = (finding.stands.status(), State::from(finding.told.settlement).status());
     let more = html! { (word(stands)) ", then a result that says " (word(told)) ". " (amount(finding.money)) };
-    let (target, title) = (payment_address(&finding.key), "1 contradiction".to_owned());
+    let title = if number == 1 { "1 contradiction".to_owned() } else { format!("{number} contradictions") };
+    let target = payment_address(&finding.key);
     Trouble { view: "waiting", target, runbook, until: None, title, more }
 }

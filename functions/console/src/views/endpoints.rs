@@ -203,12 +203,13 @@ impl Shown {
     /// The forms that preview the actions on the endpoint. In a panel, the one that mends it comes first in rank.
     fn actions(&self, is_panel: bool) -> Markup {
         let id = [("endpoint", self.endpoint.id.as_str())];
-        let is_disabled = self.endpoint.disabled(&self.state).is_some();
+        let (is_disabled, progress) = (self.endpoint.disabled(&self.state).is_some(), &self.state.progress);
         html! {
             (opens("test-endpoint", "Test…", "", &id))
             @if is_disabled { (opens("enable-endpoint", "Enable…", if is_panel { "primary" } else { "" }, &id)) }
             (opens("replay-endpoint", "Replay since…", "", &id))
-            @if let Some(blocking) = &self.state.progress.blocking {
+            // An endpoint that gave no answer would not accept the next event either.
+            @if let (Some(blocking), true) = (&progress.blocking, progress.last_error.as_ref().is_some_and(|last| last.outcome.kind == "refused")) {
                 (opens("skip-event", "Skip the event…", "danger", &[id[0], ("event", &blocking.event_id)]))
             }
         }

@@ -96,7 +96,7 @@ fn letter_row(queue: BankQueue, state: Option<&QueueState>, times: Times) -> Mar
         }
         td class="act" { span class="row" {
             a class="button" href=(link("sample", &[("queue", queue.as_str())])) { "Sample" }
-            @if queue.source().is_some() { (opens("move-dead-letters", "Move back…", "", &[("queue", queue.as_str())])) }
+            @if queue.source().is_some() && state.is_none_or(|state| state.waiting > 0) { (opens("move-dead-letters", "Move back…", "", &[("queue", queue.as_str())])) }
         } }
     } }
 }
