@@ -41,7 +41,7 @@ impl Console {
                 )))
                 (panel(&html! { "Under way" }, &html! { "SQS counts approximately. In flight: received, and not deleted yet" }, &cards(
                     "Queues with a receiver", &columns,
-                    &html! { @for (queue, state) in &moving { tr { (name(*queue)) (numbers(state.as_ref())) } } },
+                    &html! { @for (queue, state) in &moving { tr { (moving_name(*queue, state.as_ref())) (numbers(state.as_ref())) } } },
                 )))
             }
         })
@@ -104,6 +104,19 @@ fn letter_row(queue: BankQueue, state: Option<&QueueState>, times: Times) -> Mar
 /// The name of a queue, and its alarm.
 fn name(queue: BankQueue) -> Markup {
     html! { th scope="row" class="all" { (title(queue)) small { "see " (entry(queue)) } } }
+}
+
+/// The name of a queue with a receiver, and for the requests whether their gate is open.
+fn moving_name(queue: BankQueue, state: Option<&QueueState>) -> Markup {
+    let gate = state.filter(|_| queue == BankQueue::Requests).map(|state| state.is_closed);
+    html! { th scope="row" class="all" {
+        (title(queue)) small { "see " (entry(queue)) }
+        @match gate {
+            Some(true) => { span class="pill warn" { "Gate closed" } small { "nobody can receive; what is in flight is the transaction service’s" } }
+            Some(false) => { small { "gate open" } }
+            None => {}
+        }
+    } }
 }
 
 /// The messages of a queue. Dead letters are a trouble, if there are any.
