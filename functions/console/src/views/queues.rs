@@ -211,3 +211,22 @@ fn shown(message: &SampledMessage, times: Times) -> Markup {
         },
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_requests_have_a_gate_and_a_closed_one_is_a_trouble() {
+        let shown = |queue, is_closed| {
+            let state = QueueState { is_closed, ..QueueState::default() };
+            let html = moving_name(queue, Some(&state)).into_string();
+            (html.contains("gate open"), html.contains("Gate closed"))
+        };
+        assert_eq!(shown(BankQueue::Requests, false), (true, false));
+        assert_eq!(shown(BankQueue::Requests, true), (false, true));
+        assert_eq!(shown(BankQueue::Results, true), (false, false));
+        let unknown = moving_name(BankQueue::Requests, None).into_string();
+        assert!(!unknown.contains("gate open"), "{unknown}");
+    }
+}
