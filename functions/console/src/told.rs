@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use payments_model::{BusinessDate, PaymentId};
 use payments_store::{AuditIntent, AuditOutcome, DeliveryEnd};
 
-use crate::html::{link, payment_link};
+use crate::html::{foreign, link, payment_link};
 use crate::operations::BankQueue;
 use crate::views::queues::title as queue_title;
 
@@ -62,7 +62,7 @@ pub(crate) fn action(intent: &AuditIntent) -> Markup {
         @if payments.len() > NAMED { "and " (payments.len() - NAMED) " more" }
         @if let Some(endpoint) = of("endpoint") { "endpoint " a href=(link("endpoints", &[("id", endpoint)])) { (endpoint) } }
         @if let Some(queue) = of("queue") { a href=(link("queues", &[])) { (queue_named(queue)) } }
-        @if !rest.is_empty() { small { (rest.join(", ")) } }
+        @if !rest.is_empty() { small { (foreign(rest.join(", "))) } }
     }
 }
 

@@ -8,6 +8,8 @@ pub mod operations;
 mod lists;
 #[path = "views/reads.rs"]
 mod reads;
+#[path = "views/told.rs"]
+mod told;
 
 use std::sync::Arc;
 

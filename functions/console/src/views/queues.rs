@@ -10,7 +10,7 @@ use crate::function::Console;
 use crate::guides::{
     DISPATCH_FAILURES, Place, REQUEST_DEAD_LETTERS, REQUESTS_WAITING, RESULT_DEAD_LETTERS, RESULTS_WAITING,
 };
-use crate::html::{grouped, heading, link, live_top, payment_link, top};
+use crate::html::{foreign, grouped, heading, link, live_top, payment_link, top};
 use crate::operations::{BankQueue, LastMove, OperationError, QueueState, SampledMessage};
 use crate::panel::{ACTIONS, cards, empty, opens, panel};
 use crate::times::Times;
@@ -153,7 +153,7 @@ pub(crate) fn letters(queue: BankQueue) -> &'static str {
 }
 
 /// The alarm of a queue's waiting messages.
-fn entry(queue: BankQueue) -> Place {
+pub(crate) fn entry(queue: BankQueue) -> Place {
     match queue {
         BankQueue::Requests => REQUESTS_WAITING,
         BankQueue::RequestDeadLetters => REQUEST_DEAD_LETTERS,
@@ -177,7 +177,7 @@ pub(crate) fn last_move(last: &LastMove, times: Times) -> Markup {
         span class="quiet" {
             (word) ": " (grouped(last.moved.into()))
             @if let Some(of) = last.of { " of " (grouped(of.into())) }
-            @if let Some(why) = &last.failure { small class="any" { (why) } }
+            @if let Some(why) = &last.failure { small { (foreign(why)) } }
         }
     }
 }

@@ -6,7 +6,7 @@ use payments_model::{Finding, Head, Settlement, State, Status};
 
 use crate::config::Paused;
 use crate::guides::{CANCELLED_PROCESSED, CONFLICTING_RESULTS, PAUSE, PAYMENTS_STUCK_PENDING};
-use crate::html::{amount, word};
+use crate::html::{amount, foreign, word};
 use crate::times::{Times, span};
 
 /// The most findings that are shown as notices. The timeline has all of them.
@@ -99,7 +99,7 @@ fn said(settlement: &Settlement) -> Markup {
     html! {
         @match settlement {
             Settlement::Processed(id) => { "Processed, transaction " span class="id any" { (id) } }
-            Settlement::Failed(failure) => { "Failed, " (failure.reason()) }
+            Settlement::Failed(failure) => { "Failed, " (foreign(failure.reason())) }
         }
     }
 }
