@@ -27,6 +27,7 @@ pub mod json;
 pub mod key_header;
 pub mod pointer;
 pub mod problem;
+mod problem_kind;
 mod problem_page;
 pub mod query;
 pub mod request;

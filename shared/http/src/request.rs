@@ -121,6 +121,11 @@ impl<'e> Request<'e> {
         claims(self.event).is_none() || self.client() == Some(client)
     }
 
+    /// Whether the list names the request's client, as trails name it, or every client: `*`.
+    pub fn is_of_one_of(&self, clients: &[String]) -> bool {
+        clients.iter().any(|named| named == "*" || named == self.client_name())
+    }
+
     /// API Gateway's id of the request, which callers cannot choose.
     pub fn gateway_id(&self) -> &'e str {
         self.event.request_context.request_id.as_deref().unwrap_or_default()
