@@ -5,13 +5,14 @@ use payments_model::BusinessDate;
 use crate::counters::{checkpoint, repair};
 use crate::key::audit::parse_audit_sort;
 use crate::key::finding::{parse_finding_sort, parse_open_finding_sort};
-use crate::key::{DETAILS_SORT, LANES, parse_details_sort, parse_head_key, parse_payment_partition};
+use crate::key::{DETAILS_SORT, LANES, control_partition, parse_details_sort, parse_head_key, parse_payment_partition};
 use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
 use crate::payment::finding::OPEN;
 use crate::report::job;
 use crate::runs::figures::FIGURES;
 use crate::runs::last::{Job, LAST};
+use crate::runs::switch::SWITCH;
 use crate::webhook::endpoint::{CREATED, ENDPOINTS};
 
 payments_model::kinds! {
@@ -55,6 +56,8 @@ payments_model::kinds! {
         LastRun = "last-run",
         /// The figures of a day.
         Figures = "figures",
+        /// The switch that stops claims and sends.
+        Switch = "switch",
     }
 }
 
@@ -62,6 +65,9 @@ impl ItemKind {
     /// The kind of the item at a key. `None` if no item has such a key.
     #[must_use]
     pub fn from_key(partition: &str, sort: &str) -> Option<Self> {
+        if partition == control_partition() {
+            return (sort == SWITCH).then_some(Self::Switch);
+        }
         let (prefix, rest) = partition.split_once('#')?;
         match prefix {
             "ACCT" => parse_head_key(partition, sort).ok().map(|_| Self::Head),
@@ -138,6 +144,8 @@ mod tests {
             ("RUNS#FIGURES", "2026-12-01", Some(ItemKind::Figures)),
             ("RUNS#FIGURES", "sweep", None),
             ("RUNS#OTHERS", "sweep", None),
+            ("CONTROL", "SWITCH", Some(ItemKind::Switch)),
+            ("CONTROL", "OTHER", None),
             ("NOTES#1", "a", None),
         ] {
             assert_eq!(ItemKind::from_key(partition, sort), kind, "{partition} / {sort}");

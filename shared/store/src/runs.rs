@@ -1,5 +1,6 @@
-//! Outcomes of scheduled runs: the last run of each job, and the figures of each day.
+//! Outcomes of scheduled runs: the last run of each job, and the figures of each day. The switch, which ends runs.
 
 pub(crate) mod figures;
 pub(crate) mod last;
 mod shortened;
+pub(crate) mod switch;

@@ -1,8 +1,8 @@
 //! Golden items of the bank's own work: runs, figures, the report's run, drift, findings, the audit trail.
 
 use payments_model::{
-    ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Money, PaymentId, Settlement,
-    Slot, State, Status, Told,
+    ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Hold, Money, PaymentId,
+    Settlement, Slot, State, Status, Switch, SwitchChange, Told,
 };
 use payments_store::key::LANES;
 use payments_store::{
@@ -35,6 +35,13 @@ async fn put_runs(store: &Store) -> Result<()> {
         store.add_sample(date()?, at, &counts).await?;
     }
     Ok(store.add_failures(date()?, 42, &[("AC01".parse()?, 7), ("NARR".parse()?, 1)].into()).await?)
+}
+
+/// A switch that stops all, and holds dates.
+fn switch() -> Result<Switch> {
+    let change = SwitchChange { by: Actor::operator("ada"), at: AT.parse()?, reason: "a wrong feed".to_owned() };
+    let holds = vec![Hold { from: date()?, to: "2026-12-03".parse()?, change: change.clone() }];
+    Ok(Switch { version: 1, stopped: true, change: Some(change), holds, freed_at: Some(AT.parse()?) })
 }
 
 /// The payment of the findings.
@@ -98,6 +105,7 @@ pub(super) async fn written() -> Result<World> {
     recounted.shift(Status::Pending, 7);
     recounted.shift_sum("GBP".parse()?, Status::Pending, 1 << 64);
     store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
+    ensure!(store.change_switch(&switch()?).await?, "it is the first");
     put_findings(&store, findings()?.into()).await?;
     for (name, subject) in actions()?.into_iter().zip([Some("user-1".to_owned()), None]) {
         let has_outcome = subject.is_some();
@@ -135,6 +143,7 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let mut found = from.evidence(date()?, date()?).await?;
     let evidence = found.remove(&date()?).and_then(|found| found.evidence).context("no finding")?;
     to.keep_evidence(date()?, &evidence, None).await?;
+    ensure!(to.change_switch(&from.switch().await?).await?, "it is the first");
     let found: Vec<Finding> = from.findings_of(payment()?).await?.into_iter().collect::<Result<_, _>>()?;
     put_findings(&to, found).await?;
     for name in actions()? {

@@ -4,12 +4,12 @@ use std::str::FromStr;
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, invalid_field};
+use payments_model::MAX_REASON;
 
 /// The field of a reason.
 pub(super) const REASON: &str = "reason";
 
-/// The longest reason, in characters, and in bytes of UTF-8.
-const MAX_REASON: usize = 200;
+/// The longest reason, in bytes of UTF-8.
 const MAX_REASON_BYTES: usize = 4 * MAX_REASON;
 
 /// A reason: 1 to 200 characters without control characters.

@@ -2,12 +2,13 @@
 
 mod endpoints;
 mod runs;
+mod switch;
 mod trouble;
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{Finding, State, Status};
+use payments_model::{Finding, State, Status, Switch};
 use payments_store::{DateCounters, StoreError};
 
 use crate::config::Paused;
@@ -36,12 +37,14 @@ const DRIFT_MENDED: TimeDelta = TimeDelta::days(2);
 type Found = Result<Vec<Trouble>, &'static str>;
 
 impl Console {
-    /// The strip of troubles, the most urgent first. It reads no shard of an index: the last run of each job, the open findings, the counters of
-    /// the last dates, the webhook endpoints with their places and the head of the log, the findings of the recount, and the sizes of the queues
-    /// without a receiver.
+    /// The strip of troubles, the most urgent first. It reads no shard of an index: the switch, the last run of each job, the open findings, the
+    /// counters of the last dates, the webhook endpoints with their places and the head of the log, the findings of the recount, and the sizes of
+    /// the queues without a receiver.
     pub(crate) async fn attention(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let times = self.times();
+        let switch = self.known_switch().await;
+        let held = switch.as_ref().ok().and_then(Option::as_ref);
         let (findings, letters, endpoints, log, drift, runs, overdue) = tokio::join!(
             self.contradictions(),
             self.dead_letters(),
@@ -49,7 +52,7 @@ impl Console {
             self.store.log_head(),
             self.drifted_dates(times),
             self.last_runs(),
-            self.overdue(times)
+            self.overdue(held, times)
         );
         let is_known = runs.as_ref().is_ok_and(Runs::is_complete);
         let runs = runs.map_err(|error| unknown("Last runs", &error)).unwrap_or_default();
@@ -61,8 +64,9 @@ impl Console {
         let endpoints = endpoints.map_err(|error| unknown("Webhook endpoints", &error));
         let endpoints = endpoints.map(|endpoints| endpoints::troubles(endpoints, log.as_ref(), &runs, times));
         let of_runs = runs::troubles(&runs, self.config.paused, times);
+        let switch = switch.map_err(|error| unknown("Switch", &error)).map(|switch| switch::troubles(switch, times));
         let mut troubles: Vec<Trouble> = self.pause().into_iter().collect();
-        for found in [overdue, Ok(of_runs), findings, letters, endpoints, drift] {
+        for found in [switch, overdue, Ok(of_runs), findings, letters, endpoints, drift] {
             troubles.extend(found.unwrap_or_else(|what| vec![unread(what)]));
         }
         if !is_known {
@@ -150,14 +154,15 @@ impl Console {
         Ok(vec![Trouble { view: "queues", target: link("queues", &[]), runbook, until: None, title, more }])
     }
 
-    /// The payments of the last dates that are not claimed, by the counters.
-    async fn overdue(&self, times: Times) -> Found {
+    /// The payments of the last dates that are neither claimed nor held, by the counters.
+    async fn overdue(&self, switch: Option<&Switch>, times: Times) -> Found {
         let today = self.today();
         let counters = self.store.counters(today.minus_days(OVERDUE_DAYS), today.minus_days(1)).await;
         let counters = counters.map_err(|error| unknown("Overdue payments", &error))?;
         let scheduled = |counters: &DateCounters| counters.counts.count(Status::Scheduled).max(0);
         let late = counters.iter().map(|(date, counters)| (*date, scheduled(counters))).filter(|(_, count)| *count > 0);
-        let late: Vec<_> = late.collect();
+        let is_held = |date| switch.is_some_and(|switch| switch.is_held(date));
+        let late: Vec<_> = late.filter(|(date, _)| !is_held(*date)).collect();
         let Some((first, _)) = late.first() else { return Ok(Vec::new()) };
         let title = format!("{} overdue", grouped(late.iter().map(|(_, count)| i128::from(*count)).sum()));
         let more = html! { "Due before today and not claimed, the first on " (times.date(*first)) };
