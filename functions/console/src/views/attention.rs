@@ -98,7 +98,7 @@ impl Console {
 
     /// The results that contradict their payments, until an operator closes each.
     async fn contradictions(&self) -> Found {
-        let open = self.store.open_findings(FINDINGS).await.map_err(|error| {
+        let open = self.store.open_findings(None, FINDINGS).await.map_err(|error| {
             tracing::error!(%error, "the findings are unknown to the strip of troubles");
             "Contradicting results"
         })?;
@@ -114,8 +114,8 @@ impl Console {
         findings.sort_by_key(|finding| finding.stands.status() != Status::Cancelled);
         let unseen = number - findings.len().min(FINDINGS_SHOWN);
         let mut troubles: Vec<Trouble> = findings.into_iter().take(FINDINGS_SHOWN).map(contradiction).collect();
-        if unseen > 0 || open.more {
-            let title = format!("{unseen}{} more contradictions", if open.more { " or" } else { "" });
+        if unseen > 0 || open.next.is_some() {
+            let title = format!("{unseen}{} more contradictions", if open.next.is_some() { " or" } else { "" });
             let (target, more) =
                 (link("alarms", &[]), html! { "They follow when these are closed; some may be unreadable" });
             troubles.push(Trouble { view: "waiting", target, urgency: Urgency::Now, title, more });
