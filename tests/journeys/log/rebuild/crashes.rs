@@ -48,6 +48,6 @@ async fn apply_that_is_killed_at_any_call_comes_to_the_same_end() -> Result<()> 
         }
         bank.assert_done().await.with_context(|| format!("{point:?}"))?;
     }
-    assert!(points.cases() > 38, "{points:?}");
+    assert!(points.cases() > 44, "{points:?}");
     bank.recount().await
 }
