@@ -130,8 +130,8 @@ impl Finding {
                  docs/restore.md before anything is swept."
             }
             Self::ContradictionsLost => {
-                "Results that contradicted their payments since the restored instant are no findings any more, unless they come \
-                 again, and findings that were closed since are open again: ask the transaction service which results it sent."
+                "Findings of results that contradicted their payments since the restored instant are lost until the results come \
+                 again, and those that were closed since are open again: ask the transaction service which results it sent."
             }
         }
     }

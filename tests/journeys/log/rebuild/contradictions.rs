@@ -14,7 +14,8 @@ pub(super) async fn contradict(bank: &Bank, name: &str, why: &str) -> Result<pay
     let details = store.details(bank.id(name).parse()?).await?.context("no details")?;
     let (money, payee) = (details.instruction.money, details.instruction.payee.clone());
     let told = Told { settlement: Settlement::Failed(Failure::new(None, why)), money, payee: payee.clone() };
-    let (key, stands, found_at) = (details.key(), State::Cancelled, bank.now());
+    let (key, found_at) = (details.key(), bank.now());
+    let stands = State::Cancelled;
     let finding = payments_model::Finding { key, money, payee, stands, told, found_at, closed: None };
     ensure!(store.put_finding(&finding).await?, "it is new");
     Ok(finding)
