@@ -99,7 +99,7 @@ impl Console {
     /// The results that contradict their payments, until an operator closes each.
     async fn contradictions(&self) -> Found {
         let open =
-            self.store.open_findings(FINDINGS).await.map_err(|error| unknown("Contradicting results", &error))?;
+            self.store.open_findings(None, FINDINGS).await.map_err(|error| unknown("Contradicting results", &error))?;
         let number = open.findings.len();
         let mut findings = Vec::new();
         for finding in open.findings {
@@ -109,7 +109,7 @@ impl Console {
             }
         }
         findings.sort_by_key(|finding| entry_of(finding).priority().0);
-        let is_all = !open.more && findings.len() == number;
+        let is_all = open.next.is_none() && findings.len() == number;
         // One for each payment, whose view has all of its findings.
         let mut payments: Vec<(Finding, usize)> = Vec::new();
         for finding in findings {
@@ -121,8 +121,8 @@ impl Console {
         payments.truncate(FINDINGS_SHOWN);
         let unseen = number - payments.iter().map(|(_, number)| number).sum::<usize>();
         let mut troubles: Vec<Trouble> = payments.into_iter().map(contradiction).collect();
-        if unseen > 0 || open.more {
-            let title = format!("{unseen}{} more contradictions", if open.more { " or" } else { "" });
+        if unseen > 0 || open.next.is_some() {
+            let title = format!("{unseen}{} more contradictions", if open.next.is_some() { " or" } else { "" });
             let more = html! { "They follow when these are closed; some may be unreadable" };
             // Unless all were read, one of the others may be the worst.
             let runbook = troubles.last().filter(|_| is_all).map_or(CANCELLED_PROCESSED, |last| last.runbook);

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_model::{Actor, DayCounts, EventFilter, Failure, Finding, FindingClosed, Settlement, State, Told};
+use payments_model::{Actor, DayCounts, EventFilter};
 use payments_store::{
-    BlockingEvent, ClosedFinding, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
+    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
 };
 use payments_tests::given::create_endpoint;
 
 use super::super::*;
 use super::bank::{Bank, Moment, PAYER, attribute};
+use super::contradictions::{close, contradict};
 use crate::redate;
 use crate::report::settlements;
 
@@ -127,27 +128,18 @@ impl Marked {
 }
 
 /// A finding of a payment, which `settle` puts and the console closes.
-async fn contradict(bank: &Bank, is_again: bool) -> Result<()> {
-    let (store, id) = (bank.store().await, bank.id("e").parse()?);
-    let first = store.details(id).await?.context("no details")?;
-    let (money, payee) = (first.instruction.money, first.instruction.payee.clone());
-    let told = Told { settlement: Settlement::Failed(Failure::new(None, "no")), money, payee: payee.clone() };
-    let (at, hash) = (bank.now(), told.hash());
-    if is_again {
-        let closed = FindingClosed { at, by: Actor::operator("ops-1"), reason: "The service was wrong.".to_owned() };
-        ensure!(store.close_finding(id, &hash, &closed).await? == ClosedFinding::Done, "it is closed");
-    } else {
-        let key = first.key();
-        let finding = Finding { key, money, payee, stands: State::Cancelled, told, found_at: at, closed: None };
-        ensure!(store.put_finding(&finding).await?, "it is new");
+async fn find_or_close(bank: &Bank, is_again: bool) -> Result<()> {
+    if !is_again {
+        return contradict(bank, "e", "no").await.map(drop);
     }
-    Ok(())
+    let found = bank.store().await.findings_of(bank.id("e").parse()?).await?.pop();
+    close(bank, &found.context("no finding")??).await
 }
 
 /// Changes that are rare, made once before and once after everything was marked: findings, endpoints and the audit trail.
 async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let (store, now) = (bank.store().await, bank.now());
-    contradict(bank, is_again).await?;
+    find_or_close(bank, is_again).await?;
     let id: EndpointId = "erp".parse()?;
     let url = "https://hooks.shop.co.uk/payments".parse()?;
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
