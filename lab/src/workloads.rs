@@ -13,7 +13,6 @@ pub(crate) mod redates;
 pub(crate) mod restored;
 pub(crate) mod restores;
 pub(crate) mod runbook;
-pub(crate) mod stops;
 pub(crate) mod triggers;
 pub(crate) mod unsendable;
 pub(crate) mod webhooks;
