@@ -124,7 +124,7 @@ async fn each_step_says_what_it_did() -> Result<()> {
         (&[][..], " before anything is swept.\nNothing is left to do.\n"),
         (
             &["--json"],
-            "\n{\"events\":0,\"payments\":0,\"changes\":{},\"findings\":{\"gap\":2},\"counters\":[],\"forgotten\":0}\n",
+            "\n{\"events\":0,\"payments\":0,\"changes\":{},\"findings\":{\"gap\":2},\"counters\":[],\"forgotten\":0,\"contradictions\":0}\n",
         ),
     ] {
         let folder = folder("used", "kept", &stream)?;
