@@ -127,8 +127,10 @@ impl Sweeper {
     /// The switch as the run that ends now has seen it.
     pub(crate) async fn switch_seen(&self) -> SwitchSeen {
         match self.switch_reader.last().await {
-            Some(switch) => SwitchSeen::new(&switch, self.clock.now()),
-            None => SwitchSeen { switch_unreadable: 1, ..SwitchSeen::default() },
+            Some(Ok(switch)) => SwitchSeen::new(&switch, self.clock.now()),
+            Some(Err(_)) => SwitchSeen { switch_unreadable: 1, ..SwitchSeen::default() },
+            // The run had no time for a round.
+            None => SwitchSeen::default(),
         }
     }
 }

@@ -52,10 +52,9 @@ impl SwitchReader {
         read.map_err(|error| StoreError::shared(&error))
     }
 
-    /// Returns the last read without a call. `None` if the switch is unknown.
-    pub async fn last(&self) -> Option<Arc<Switch>> {
-        let last = self.last.lock().await;
-        last.as_ref().and_then(|(_, read)| read.as_ref().ok().cloned())
+    /// Returns the last read without a call; an error if it failed, and `None` before the first.
+    pub async fn last(&self) -> Option<Result<Arc<Switch>, Arc<StoreError>>> {
+        self.last.lock().await.as_ref().map(|(_, read)| read.clone())
     }
 
     /// Whether a read that began then may still be used. A clock that was set back makes it unusable.

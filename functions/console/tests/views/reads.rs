@@ -52,10 +52,10 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         operations.sort_unstable();
         assert_eq!(operations, [vec!["GetItem"], vec!["Query"; queries]].concat(), "{wanted}");
     }
-    // The head of the log; and the last runs, the endpoints and their places, or the findings of the recount. The strip of troubles also
-    // reads the open findings and the counters.
+    // The head of the log, for the bank and the strip the switch; and the last runs, the endpoints and their places, or the findings of the
+    // recount. The strip of troubles also reads the open findings and the counters.
     for (wanted, gets, queries) in
-        [("endpoints", 1, 3), ("endpoints?id=shop", 1, 3), ("bank", 2, 2), ("attention", 1, LANES + 5)]
+        [("endpoints", 1, 3), ("endpoints?id=shop", 1, 3), ("bank", 3, 2), ("attention", 2, LANES + 5)]
     {
         drop(alone.recorder.take_operations());
         alone.page(wanted).await?;

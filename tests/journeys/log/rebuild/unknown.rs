@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_model::{Actor, DayCounts, EventFilter};
+use payments_model::{Actor, DayCounts, EventFilter, Switch};
 use payments_store::{
     BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
 };
@@ -148,6 +148,9 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     // The report and the sweep write the figures of a day.
     store.add_failures("2026-12-01".parse()?, 1 + u64::from(is_again), &[("AC01".parse()?, 1)].into()).await?;
     store.add_sample("2026-12-01".parse()?, now, &DayCounts::default()).await?;
+    // An operator turns the switch.
+    let switch = Switch { version: 1 + u64::from(is_again), ..Switch::default() };
+    ensure!(store.change_switch(&switch).await?, "it is turned");
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");
