@@ -211,9 +211,9 @@ async fn the_direction_of_a_text_reorders_no_other_words() -> Result<()> {
     let created =
         world.send_authorized(&token(&claims), Ask::create("tenant", "rent", &body)).await?.with_status(201)?;
     let id = created.field("paymentId");
-    claim(&world, &id, None).await?;
-    world.settle(&[failed(&id, &payment("2026-12-01"), "AM04", TURNED)]).await?;
-    world.settle(&[failed(&id, &payment("2026-12-01"), "AC04", TURNED)]).await?;
+    claim(&world, id, None).await?;
+    world.settle(&[failed(id, &payment("2026-12-01"), "AM04", TURNED)]).await?;
+    world.settle(&[failed(id, &payment("2026-12-01"), "AC04", TURNED)]).await?;
     world.set_clock("2026-12-01T11:00:00Z")?;
     let failing = LastRun::new(Job::Report, (world.now(), world.now()), None::<&Value>).with_failure(Some(TURNED));
     world.store().await.put_last_run(&failing).await?;
