@@ -62,35 +62,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
     ] {
         faults.push(of_lines(day, what, function_of(name), alarms, &event(name).await?)?);
     }
-    let none = || AttributeValue::L(Vec::new());
-    let entry = damaged(CREATED, "SCHEDULED", NO_AMOUNT, number(0)).await?;
-    let stuck = damaged(CLAIMED, "PENDING", "SET dispatchAttempt = :value", number(8)).await?;
-    let pending = damaged(CLAIMED, "PENDING", NO_TRAIL, none()).await?;
-    let counted = damaged(COUNTED, "PENDING", NO_AMOUNT, number(0)).await?;
-    let settled = damaged(DAY, "PROCESSED", NO_TRAIL, none()).await?;
-    for (what, alarm, world, now, run, deadline) in [
-        ("a damaged index entry", "SweepFailures", entry, ONE, SWEEP, NO_DEADLINE),
-        ("a stop", "PaymentsStopped", switched(ONE, stop).await?, ONE, SWEEP, NO_DEADLINE),
-        (
-            "a hold since yesterday",
-            "HeldForLong",
-            switched("2090-06-14T12:00:00Z", hold).await?,
-            ONE,
-            SWEEP,
-            NO_DEADLINE,
-        ),
-        ("a damaged switch", "SwitchUnreadable", unreadable_switch().await?, ONE, SWEEP, NO_DEADLINE),
-        ("a payment that stays pending", "PaymentsStuckPending", stuck, "2090-06-27T00:05:00Z", REDRIVE, NO_DEADLINE),
-        ("a damaged pending head", "RedriveFailures", pending, ONE, REDRIVE, NO_DEADLINE),
-        ("a recount without time", "RecountUnfinished", world_of(COUNTED).await?, ONE, RECOUNT, 0),
-        ("an entry that cannot be counted", "DatesUnreadable", counted, ONE, RECOUNT, NO_DEADLINE),
-        ("a move without time", "RedateUnfinished", announced().await?, now_of("redate/move"), MOVE, 0),
-        ("a damaged settled head", "ReportFailures", settled, ONE, REPORT, NO_DEADLINE),
-        ("settlements in no report", "ArchiveOverdue", world_of(DAY).await?, SIX_DAYS_LATER, ARCHIVE, NO_DEADLINE),
-    ] {
-        let lines = ran(&world, now, run, deadline).await.context(what)?;
-        faults.push(of_lines(day, what, run.0, &[alarm], &lines)?);
-    }
+    faults.extend(faults_of_runs(day).await?);
     for (what, function, alarm, lines) in [
         ("a head that no list can read", "query-account", "PaymentsUnreadable", unreadable(&account_list()).await?),
         ("an entry that no list can read", "query-due", "PaymentsUnreadable", unreadable(DATE_LIST).await?),
@@ -124,6 +96,41 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
     faults.push(of_lines(day, "three redrives without time", sweeper, &["RedriveUnfinished"], &runs)?);
     faults.push(of_lines(day, "two redrives without time", sweeper, &[], &runs[1..])?);
     faults.extend(super::publish::faults(day).await?);
+    Ok(faults)
+}
+
+/// Those of one run on a schedule.
+async fn faults_of_runs(day: &Day) -> Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    let none = || AttributeValue::L(Vec::new());
+    let entry = damaged(CREATED, "SCHEDULED", NO_AMOUNT, number(0)).await?;
+    let stuck = damaged(CLAIMED, "PENDING", "SET dispatchAttempt = :value", number(8)).await?;
+    let pending = damaged(CLAIMED, "PENDING", NO_TRAIL, none()).await?;
+    let counted = damaged(COUNTED, "PENDING", NO_AMOUNT, number(0)).await?;
+    let settled = damaged(DAY, "PROCESSED", NO_TRAIL, none()).await?;
+    for (what, alarm, world, now, run, deadline) in [
+        ("a damaged index entry", "SweepFailures", entry, ONE, SWEEP, NO_DEADLINE),
+        ("a stop", "PaymentsStopped", switched(ONE, stop).await?, ONE, SWEEP, NO_DEADLINE),
+        (
+            "a hold since yesterday",
+            "HeldForLong",
+            switched("2090-06-14T12:00:00Z", hold).await?,
+            ONE,
+            SWEEP,
+            NO_DEADLINE,
+        ),
+        ("a damaged switch", "SwitchUnreadable", unreadable_switch().await?, ONE, SWEEP, NO_DEADLINE),
+        ("a payment that stays pending", "PaymentsStuckPending", stuck, "2090-06-27T00:05:00Z", REDRIVE, NO_DEADLINE),
+        ("a damaged pending head", "RedriveFailures", pending, ONE, REDRIVE, NO_DEADLINE),
+        ("a recount without time", "RecountUnfinished", world_of(COUNTED).await?, ONE, RECOUNT, 0),
+        ("an entry that cannot be counted", "DatesUnreadable", counted, ONE, RECOUNT, NO_DEADLINE),
+        ("a move without time", "RedateUnfinished", announced().await?, now_of("redate/move"), MOVE, 0),
+        ("a damaged settled head", "ReportFailures", settled, ONE, REPORT, NO_DEADLINE),
+        ("settlements in no report", "ArchiveOverdue", world_of(DAY).await?, SIX_DAYS_LATER, ARCHIVE, NO_DEADLINE),
+    ] {
+        let lines = ran(&world, now, run, deadline).await.context(what)?;
+        faults.push(of_lines(day, what, run.0, &[alarm], &lines)?);
+    }
     Ok(faults)
 }
 
