@@ -6,7 +6,7 @@ import time
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from .runbook import PAUSE
+from .runbook import PAUSE, with_resume
 from .stack import ACCOUNT, check, commands_of, shell_blocks, wait_until
 
 TRANSACTION = "TX-1"
@@ -75,7 +75,7 @@ def settle(stack, payment):
     result = {"v": 1, "kind": "settlement", "paymentId": payment, "amountMinor": 13050, "currency": "GBP", "payeeAccountId": "acc-2", "status": "PROCESSED", "transactionId": TRANSACTION}
     results = stack.output("ResultQueueUrl")
     by_hand, *_ = shell_blocks(*PAUSE)
-    commands = commands_of(by_hand)
+    commands = list(with_resume(commands_of(by_hand)))
     disable, enable = (next(c for c in commands if c.startswith(f"mapping SettleFunctionReport --{how}")) for how in ("no-enabled", "enabled"))
     stack.run(disable)
     stack.sqs.send_message(QueueUrl=results, MessageBody=json.dumps(result))

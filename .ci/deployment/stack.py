@@ -148,7 +148,9 @@ class Stack:
 
     def run(self, command, folder=None):
         """Runs a command of a page, as it is written there."""
-        script = self.prelude + "set -euo pipefail\n" + command
+        # For SQS, the first version of the command line has addresses of its own, which the environment does not override.
+        aws = 'aws() { command aws --endpoint-url "$AWS_ENDPOINT_URL" "$@"; }\n'
+        script = self.prelude + aws + "set -euo pipefail\n" + command
         done = subprocess.run(
             ["bash", "-c", script], env=self.environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
