@@ -23,6 +23,7 @@ mod recount;
 mod redate;
 mod reread;
 mod sweeper;
+mod undo;
 mod weakened;
 
 use payments_allocator as _;

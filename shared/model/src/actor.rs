@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::operation::undo::UndoId;
+
 /// The longest actor, in bytes: its kind, a colon and its name. It keeps a head with three trail entries within 1 KB.
 pub const MAX_ACTOR_BYTES: usize = KIND_BYTES + MAX_NAME_BYTES;
 
@@ -73,6 +75,9 @@ const SWEEP: &str = "b:sweep";
 /// The bank's run that moves payments of a date that was closed later.
 const REDATE: &str = "b:redate";
 
+/// The beginning of the names of the bank's runs that cancel the payments of an undo.
+const UNDO: &str = "b:undo/";
+
 /// The only name of the transaction service.
 const SETTLEMENT: &str = "t:settlement";
 
@@ -99,6 +104,12 @@ impl Actor {
     #[must_use]
     pub fn redate() -> Self {
         Self(REDATE.to_owned())
+    }
+
+    /// The actor of the cancels of an undo.
+    #[must_use]
+    pub fn undo(id: &UndoId) -> Self {
+        Self(format!("{UNDO}{id}"))
     }
 
     /// The actor of settlements.
@@ -179,6 +190,7 @@ mod tests {
             (Actor::operator("ada"), "o:ada"),
             (Actor::sweep(), "b:sweep"),
             (Actor::redate(), "b:redate"),
+            (Actor::undo(&"0123456789abcdef".parse().unwrap()), "b:undo/0123456789abcdef"),
             (Actor::transaction_service(), "t:settlement"),
         ] {
             assert_eq!((actor.as_str(), text.parse()), (text, Ok(actor.clone())));

@@ -1,5 +1,7 @@
-//! Outcomes of scheduled runs: the last run of each job, and the figures of each day.
+//! Outcomes of scheduled runs: the last run of each job, and the figures of each day. The switch, which ends runs. Undos.
 
 pub(crate) mod figures;
 pub(crate) mod last;
 mod shortened;
+pub(crate) mod switch;
+pub(crate) mod undo;
