@@ -32,7 +32,6 @@ impl Fixture {
         let point = CrashPoint { call: 1, way: KILLED_BEFORE };
         let run = run_to(point, &self.faults, self.create(&mut intent)).await;
         ensure!(run.answer.is_none(), "the create was not cut off");
-        intent.accepted = Some(PaymentId::derive(&account.parse()?, &intent.key.parse()?).to_string());
         Ok(intent)
     }
 
@@ -43,7 +42,9 @@ impl Fixture {
 
     /// Plans an undo of these payments.
     pub(crate) async fn plan_undo(&self, id: &str, intents: &[Intent]) -> Result<(Planned, PlanOutcome)> {
-        let ids: Vec<&str> = intents.iter().map(Intent::id).collect::<Result<_>>()?;
+        let id_of =
+            |intent: &Intent| anyhow::Ok(PaymentId::derive(&intent.account.parse()?, &intent.key.parse()?).to_string());
+        let ids: Vec<String> = intents.iter().map(id_of).collect::<Result<_>>()?;
         let request = json!({ "action": "plan", "id": id, "select": { "ids": ids } });
         let UndoOutcome::Planned(plan) = self.ask_undo(&self.functions, request).await? else { bail!("not a plan") };
         let planned = Planned { id: id.to_owned(), plan: plan.plan, sha256: plan.sha256.clone() };

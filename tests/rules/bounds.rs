@@ -177,7 +177,7 @@ const UNTIL_DEADLINE: [(&str, &[&str]); 8] = [
     ("stream-aggregator", &["functions/stream-aggregator/src/function.rs"]),
     ("recount", &["functions/recount/src/look.rs"]),
     ("redate", &["functions/redate/src/shard.rs"]),
-    ("undo", &["functions/undo/src/run.rs", "functions/undo/src/select.rs"]),
+    ("undo", &["functions/undo/src/part.rs", "functions/undo/src/select.rs"]),
     ("archive", &["functions/archive/src/shard.rs"]),
     ("report", &["functions/report/src/retry.rs", "functions/report/src/drain.rs", "functions/report/src/publish.rs"]),
 ];

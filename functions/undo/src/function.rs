@@ -71,7 +71,10 @@ impl Undo {
             Request::Run(approved) => vec![self.run(&approved, deadlines).await?],
             Request::Continue => self.go_on(deadlines).await?,
         };
-        self.metrics.emit(self.clock.instant(), &UndoMetrics::from_runs(&runs, self.clock.now()));
+        // Without a run there is nothing to measure, and a metric of each idle run would cost.
+        if !runs.is_empty() {
+            self.metrics.emit(self.clock.instant(), &UndoMetrics::from_runs(&runs, self.clock.now()));
+        }
         Ok(UndoOutcome::Ran { runs })
     }
 }

@@ -1,4 +1,4 @@
-//! The hold that precedes a plan: the sweep claims no payment of its due dates, so a run is never slower than the sweep.
+//! The hold that precedes a plan: the sweep claims no payment of its due dates, so no run is slower than the sweep.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ impl Undo {
         dates: &BTreeSet<BusinessDate>,
         deadline: &Deadline,
     ) -> Result<UtcSecond, UndoError> {
-        let by = Actor::undo(id);
+        let by = id.actor();
         for _ in 0..MAX_TRIES {
             let switch = retried(deadline, async || self.store.switch().await).await?;
             let free: BTreeSet<_> = dates.iter().copied().filter(|date| !is_held_by(&switch, &by, *date)).collect();
@@ -53,7 +53,7 @@ impl Undo {
 
     /// The most cancels a second: as many as the sweep's claims while the sweep is stopped or holds the undo's dates. 0 is unlimited.
     pub(crate) async fn pace(&self, id: &UndoId, deadline: &Deadline) -> Result<u32, UndoError> {
-        let (switch, by) = (retried(deadline, async || self.store.switch().await).await?, Actor::undo(id));
+        let (switch, by) = (retried(deadline, async || self.store.switch().await).await?, id.actor());
         let is_held = switch.stopped || switch.holds.iter().any(|hold| hold.change.by == by);
         let as_the_sweep = self.config.cancels_per_second.saturating_mul(self.config.read_shards.get().into());
         Ok(if is_held { as_the_sweep } else { BESIDE_THE_SWEEP })

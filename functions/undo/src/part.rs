@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use payments_boot::Deadline;
 use payments_files::{PlanRow, UndoEnd};
-use payments_model::{Actor, Event, Head, HeadKey, State, Status};
+use payments_model::{Actor, Event, Head, HeadKey, State, Status, causes};
 use payments_store::{DueSort, MAX_BATCH_GET, Moved, PutHead, StoreError};
-use payments_work::{Round, Work, at_once};
+use payments_work::{Halt, Round, Work, at_once, drive};
 
 use crate::function::Undo;
 
@@ -40,9 +41,20 @@ impl<'a> Part<'a> {
         Self { undo, by, per_second, unread: rows.into(), ready, missing, ends: Vec::new() }
     }
 
-    /// The payments with their ends, in the order in which they ended.
-    pub(crate) fn ends(self) -> Vec<(PlanRow, UndoEnd)> {
-        self.ends
+    /// Works until all payments have ended. `None` if the deadline comes first, or calls keep failing: the next run begins the part
+    /// again.
+    pub(crate) async fn run(mut self, deadline: &Deadline) -> Result<Option<Vec<(PlanRow, UndoEnd)>>, StoreError> {
+        let undo = self.undo;
+        match drive(&mut self, &undo.clock, deadline).await {
+            Ok(()) => Ok(Some(self.ends)),
+            Err(Halt::OutOfTime) => Ok(None),
+            Err(Halt::GivenUp(error)) => {
+                let by = self.by.as_str();
+                tracing::warn!(by, causes = ?causes(&error), "this run gives up a part of an undo; the next run continues");
+                Ok(None)
+            }
+            Err(Halt::Broken(error)) => Err(error),
+        }
     }
 
     /// Reads the heads of the next payments.
@@ -75,9 +87,7 @@ impl<'a> Part<'a> {
             State::Cancelled => UndoEnd::AlreadyCancelled,
             State::Processed(_) | State::Failed(_) => UndoEnd::Settled,
             State::Pending => UndoEnd::Claimed,
-            // Test: a_payment_that_was_claimed_when_it_was_planned_is_never_cancelled
             State::Scheduled if was_claimed => UndoEnd::Claimed,
-            // Test: an_amended_payment_is_left_as_it_is
             State::Scheduled if (&row.payee, row.money) != (&head.payee, head.money) => UndoEnd::Amended,
             State::Scheduled => return Step::Cancel(Box::new(head)),
         })
@@ -91,7 +101,7 @@ impl<'a> Part<'a> {
         };
         Ok(match store.transition(&head.key(), DueSort::from_head(head), &step).await? {
             Moved::Done(_) => Step::Ended(UndoEnd::Cancelled),
-            // It was claimed or amended since, or the reply of an earlier call was lost.
+            // The payment was claimed or amended since, or the reply of an earlier call was lost.
             Moved::Elsewhere(Some(head)) => self.judge(row, *head),
             Moved::Elsewhere(None) => Step::Look,
         })

@@ -10,7 +10,7 @@ use payments_files::{
 use payments_model::undo::Approved;
 use payments_model::{Actor, UndoId, causes};
 use payments_store::{UndoPlan, UndoRun, UndoTotals};
-use payments_work::{Halt, drive, retried};
+use payments_work::retried;
 
 use crate::error::UndoError;
 use crate::function::{Deadlines, Undo};
@@ -123,13 +123,13 @@ impl Undo {
     ) -> Result<RunOutcome, UndoError> {
         let (id, mut now) = (undo.id.clone(), BTreeMap::new());
         let damaged = |error: UndoFileError| UndoError::Damaged(plan_path(&id, number).to_string(), error);
-        let by = Actor::undo(&id);
+        let by = id.actor();
         let Some((plan, run)) = run_of(&mut undo, number) else {
             return Err(UndoError::NoPlan(number, id.to_string()));
         };
-        let (held_at, mut place, is_open) = (plan.held_at, run.place, run.ended_at.is_none());
+        let (mut place, is_open) = (run.place, run.ended_at.is_none());
         if is_open {
-            let wait = held_at.saturating_add(HOLD_WORKS_AFTER).as_chrono() - self.clock.instant();
+            let wait = plan.held_at.saturating_add(HOLD_WORKS_AFTER).as_chrono() - self.clock.instant();
             deadlines.work.sleep(wait.to_std().unwrap_or_default()).await;
         }
         let mut reader = PlanReader::new(&id, number, file).map_err(damaged)?;
@@ -177,16 +177,7 @@ impl Undo {
             return Ok(Some(Vec::new()));
         }
         let per_second = self.pace(id, &deadlines.work).await?;
-        let mut part = Part::new(self, by, per_second, rows);
-        match drive(&mut part, &self.clock, &deadlines.work).await {
-            Ok(()) => Ok(Some(part.ends())),
-            Err(Halt::OutOfTime) => Ok(None),
-            Err(Halt::GivenUp(error)) => {
-                tracing::warn!(%id, causes = ?causes(&error), "this run gives up a part of an undo; the next run continues");
-                Ok(None)
-            }
-            Err(Halt::Broken(error)) => Err(error.into()),
-        }
+        Ok(Part::new(self, by, per_second, rows).run(&deadlines.work).await?)
     }
 
     /// Stores how far a run is, unless another run has moved the place. Returns whether it did.

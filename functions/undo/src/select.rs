@@ -8,7 +8,6 @@ use payments_files::{PlanRow, PlanWriter};
 use payments_model::undo::Selector;
 use payments_model::{AccountId, BusinessDate, Head, PaymentId, Status, UndoId};
 use payments_store::{AccountFilter, AccountQuery, DueRange, DueRow, DueUntil, ListOrder, StoreError, UndoTotals};
-use payments_work::retried;
 
 use crate::error::UndoError;
 use crate::function::Undo;
@@ -137,7 +136,9 @@ impl Undo {
             for status in STATUSES {
                 let mut range = DueRange { shard, status, until: DueUntil::Date(date), after: None };
                 loop {
-                    let page = retried(deadline, async || self.store.due_page_of_both(&range, PAGE).await).await?;
+                    let page =
+                        payments_work::retried(deadline, async || self.store.due_page_of_both(&range, PAGE).await)
+                            .await?;
                     for row in page.rows {
                         match row {
                             Ok(row) if seen.insert(row.due.payment_id) => selected.add(&row_of_due(row))?,
@@ -174,7 +175,7 @@ impl Undo {
             with_history: true,
         };
         loop {
-            let page = retried(deadline, async || self.store.account_page(&query).await).await?;
+            let page = payments_work::retried(deadline, async || self.store.account_page(&query).await).await?;
             page.without_key.iter().for_each(|error| selected.add_unreadable(error));
             for (_, head) in page.heads {
                 match head {
@@ -194,7 +195,7 @@ impl Undo {
     async fn by_ids(&self, ids: &[PaymentId], deadline: &Deadline) -> Result<Vec<Found>, UndoError> {
         let ids: BTreeSet<PaymentId> = ids.iter().copied().collect();
         let reads = ids.into_iter().map(|id| async move {
-            match retried(deadline, async || self.by_id(id).await).await {
+            match payments_work::retried(deadline, async || self.by_id(id).await).await {
                 Ok(found) => Ok((id, Ok(found))),
                 Err(payments_work::Halt::Broken(error @ StoreError::Unreadable { .. })) => Ok((id, Err(error))),
                 Err(halt) => Err(UndoError::from(halt)),

@@ -1,10 +1,10 @@
-//! `undo` alone over the machine: a run cancels the payments of its plan as they were planned, and touches nothing else.
+//! `undo` alone over the machine: a run cancels the payments of its plan as they were planned, and nothing else.
 
 use anyhow::{Context as _, Result, bail};
 use chrono::TimeDelta;
 use object_store::ObjectStoreExt as _;
 use payments_machine::given::{Given, details};
-use payments_model::{Actor, Amended, BusinessDate, Details, Head, Status};
+use payments_model::{Actor, Amended, BusinessDate, Details, Head, Status, UndoId};
 use payments_store::{Moved, PutDetails};
 use serde_json::{Value, json};
 use undo::{Config, PlanOutcome, RunOutcome, Undo, UndoOutcome};
@@ -116,7 +116,7 @@ async fn scheduled_payments_of_a_plan_are_cancelled_and_nothing_else_is_touched(
     ] {
         assert_eq!(alone.status(payment).await?, status, "{}", payment.payment_id);
     }
-    assert_eq!(alone.head(&one).await?.last_change().1, &Actor::undo(&ID.parse()?));
+    assert_eq!(alone.head(&one).await?.last_change().1, &ID.parse::<UndoId>()?.actor());
     let claimed = alone.given.stack.reports.get(&run.claimed.as_str().into()).await?.bytes().await?;
     let claimed = String::from_utf8(claimed.to_vec())?;
     assert_eq!(claimed.lines().count(), 2);

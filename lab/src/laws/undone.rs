@@ -8,7 +8,7 @@ pub(crate) fn check_end(planned: Option<&str>, end: UndoEnd, status: Option<&str
     let is_right = match end {
         UndoEnd::Cancelled => status == Some("CANCELLED") && !was_claimed,
         UndoEnd::AlreadyCancelled => status == Some("CANCELLED"),
-        // It may be claimed, settled or cancelled since.
+        // The payment may be claimed, settled or cancelled since.
         UndoEnd::Amended => status.is_some(),
         UndoEnd::Claimed | UndoEnd::Settled => !matches!(status, None | Some("CANCELLED")),
         UndoEnd::NeverCreated => status.is_none(),

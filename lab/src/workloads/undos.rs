@@ -1,7 +1,7 @@
 //! Wrong feeds: in some months operators undo payments at random moments, as docs/operations.md says.
 //!
-//! They plan by ids, by account or by due date, run the plan, and release its hold. After a restore they run it again. What a run
-//! ended is compared with the tables, and noted: no client may find it otherwise, and no request of it may be sent.
+//! Operators plan by ids, by account or by due date, run the plan, and release its hold; after a restore, the run begins again.
+//! The results are compared with the tables, and noted: no client may find them otherwise, and no request of them may be sent.
 
 use std::sync::Arc;
 

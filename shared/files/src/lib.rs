@@ -1,4 +1,5 @@
-//! The files that are kept, reports, the journal and those of undos: their content, and their place, an S3 bucket or a local folder.
+//! The files that are kept, reports, the journal and those of undos: their content, and their place, an S3 bucket or
+//! a local folder.
 
 use std::fmt;
 use std::path::PathBuf;

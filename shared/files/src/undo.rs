@@ -19,13 +19,13 @@ payments_model::kinds! {
     UndoEnd {
         /// The run cancelled it.
         Cancelled = "cancelled",
-        /// It was cancelled before, or by somebody else.
+        /// Somebody else cancelled it.
         AlreadyCancelled = "already-cancelled",
-        /// It has another payee or amount than in the plan, and was left as it is.
+        /// Its payee or amount is not that of the plan, so the run left it as it is.
         Amended = "amended",
-        /// It was claimed, so its request was sent or will be.
+        /// The sweep had claimed it, so its request was sent or will be.
         Claimed = "claimed",
-        /// It was settled.
+        /// The transaction service had settled it.
         Settled = "settled",
         /// Its create was cut off, and can no longer be completed: no payment will come of it.
         NeverCreated = "never-created",

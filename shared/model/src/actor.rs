@@ -4,8 +4,6 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::operation::undo::UndoId;
-
 /// The longest actor, in bytes: its kind, a colon and its name. It keeps a head with three trail entries within 1 KB.
 pub const MAX_ACTOR_BYTES: usize = KIND_BYTES + MAX_NAME_BYTES;
 
@@ -75,9 +73,6 @@ const SWEEP: &str = "b:sweep";
 /// The bank's run that moves payments of a date that was closed later.
 const REDATE: &str = "b:redate";
 
-/// The beginning of the names of the bank's runs that cancel the payments of an undo.
-const UNDO: &str = "b:undo/";
-
 /// The only name of the transaction service.
 const SETTLEMENT: &str = "t:settlement";
 
@@ -106,12 +101,6 @@ impl Actor {
         Self(REDATE.to_owned())
     }
 
-    /// The actor of the cancels of an undo.
-    #[must_use]
-    pub fn undo(id: &UndoId) -> Self {
-        Self(format!("{UNDO}{id}"))
-    }
-
     /// The actor of settlements.
     #[must_use]
     pub fn transaction_service() -> Self {
@@ -137,7 +126,7 @@ impl Actor {
         &self.0[KIND_BYTES..]
     }
 
-    fn new(kind: ActorKind, name: &str) -> Self {
+    pub(crate) fn new(kind: ActorKind, name: &str) -> Self {
         Self(format!("{}:{}", kind.letter(), stored_name(name)))
     }
 }
@@ -190,7 +179,6 @@ mod tests {
             (Actor::operator("ada"), "o:ada"),
             (Actor::sweep(), "b:sweep"),
             (Actor::redate(), "b:redate"),
-            (Actor::undo(&"0123456789abcdef".parse().unwrap()), "b:undo/0123456789abcdef"),
             (Actor::transaction_service(), "t:settlement"),
         ] {
             assert_eq!((actor.as_str(), text.parse()), (text, Ok(actor.clone())));

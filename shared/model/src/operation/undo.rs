@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, de};
 
 use crate::account::AccountId;
+use crate::actor::{Actor, ActorKind};
 use crate::calendar::instant::BusinessDate;
 use crate::payment::payment_id::PaymentId;
 
@@ -31,6 +32,14 @@ pub struct UndoId(String);
 pub struct UndoIdError;
 
 as_text!(UndoId);
+
+impl UndoId {
+    /// The actor of the undo's holds and cancels: `b:undo/<id>`.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        Actor::new(ActorKind::Bank, &format!("undo/{self}"))
+    }
+}
 
 impl FromStr for UndoId {
     type Err = UndoIdError;
@@ -182,6 +191,11 @@ mod tests {
             assert_eq!(plan(select), Ok(Request::Plan { id: ID.parse().unwrap(), select: want }));
         }
         assert_eq!(read(json!({ "action": "continue" })), Ok(Request::Continue));
+    }
+
+    #[test]
+    fn the_actor_of_an_undo_has_its_id() {
+        assert_eq!(ID.parse::<UndoId>().unwrap().actor().as_str(), "b:undo/0123456789abcdef");
     }
 
     #[test]
