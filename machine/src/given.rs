@@ -9,7 +9,7 @@ use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
     AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
-    Status, TrailEntry, UtcSecond,
+    Status, Switch, SwitchChange, TrailEntry, UtcSecond,
 };
 use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
 use serde::de::DeserializeOwned;
@@ -70,7 +70,31 @@ pub fn moved(head: &Head, event: &Event, at: UtcSecond, by: Actor) -> Result<Hea
     Ok(moved)
 }
 
+/// Turns the switch, as an operator does at this time.
+pub async fn turn_switch(store: &Store, at: UtcSecond, turn: impl FnOnce(&mut Switch, SwitchChange)) -> Result<()> {
+    let mut switch = store.switch().await?;
+    turn(&mut switch, SwitchChange { by: Actor::operator("ada"), at, reason: "a wrong feed".to_owned() });
+    switch.version += 1;
+    ensure!(store.change_switch(&switch).await?, "somebody else was faster");
+    Ok(())
+}
+
+/// Stops all claims and sends.
+pub fn stop(switch: &mut Switch, change: SwitchChange) {
+    (switch.stopped, switch.change) = (true, Some(change));
+}
+
+/// Resumes them.
+pub fn resume(switch: &mut Switch, change: SwitchChange) {
+    (switch.stopped, switch.freed_at, switch.change) = (false, Some(change.at), Some(change));
+}
+
 impl Given {
+    /// Turns the switch now.
+    pub async fn switched(&self, turn: impl FnOnce(&mut Switch, SwitchChange)) -> Result<()> {
+        turn_switch(&self.store, self.stack.clock.now(), turn).await
+    }
+
     /// Starts a machine at this time, with a changed environment.
     pub async fn at(now: &str, change: impl FnOnce(&mut Environment)) -> Result<Self> {
         let time = Time::at(now.parse()?).in_seconds();

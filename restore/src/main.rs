@@ -78,7 +78,8 @@ enum Command {
     ///
     /// For example: cargo restore tables --apply
     Tables,
-    /// Disable the webhook endpoints of a restored long-term table: a deleted one would get events again.
+    /// Disable the webhook endpoints of a restored long-term table: a deleted one would get events again. Stop all claims and sends: the
+    /// table may be older than a stop.
     ///
     /// For example: cargo restore endpoints --apply
     Endpoints,

@@ -14,7 +14,6 @@ mod deadlines;
 mod in_between;
 mod kit;
 mod late;
-mod lateness;
 mod night;
 mod paces;
 mod poison;

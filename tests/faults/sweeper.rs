@@ -2,6 +2,9 @@
 //!
 //! The tests take more payments at once than a month has.
 
+mod lateness;
+mod switch;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 

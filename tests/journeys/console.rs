@@ -12,6 +12,7 @@ mod reports;
 mod rights;
 mod searching;
 mod story;
+mod switching;
 mod trail;
 mod waiting;
 

@@ -53,7 +53,7 @@ const CANCEL: Chain =
 
 /// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
 /// one, and then one for the data of some of its payments.
-const CHAINS: [Chain; 19] = [
+const CHAINS: [Chain; 20] = [
     CREATE,
     AMEND,
     CANCEL,
@@ -93,12 +93,20 @@ const CHAINS: [Chain; 19] = [
         longest: 4,
         has_budget: true,
     },
-    // The details, the head and the write, between the calls of the audit trail.
+    // The switch is read and changed, up to two times. A preview reads it, and the counters.
+    Chain {
+        package: "console",
+        path: "functions/console/src/actions/switch.rs",
+        calls: 3,
+        longest: 4,
+        has_budget: false,
+    },
+    // The details, the head, the switch and the write, between the calls of the audit trail.
     Chain {
         package: "console",
         path: "functions/console/src/actions/send_again.rs",
         calls: 3,
-        longest: 3,
+        longest: 4,
         has_budget: false,
     },
     // The write, and a look after a failed condition.

@@ -11,9 +11,12 @@ mod endpoint;
 mod finding;
 mod letters;
 mod preview;
+mod reason;
 mod redating;
 mod run;
 mod send_again;
+mod standstill;
+pub(crate) mod switch;
 
 use std::str::FromStr;
 
@@ -31,6 +34,7 @@ use crate::actions::finding::CloseFinding;
 use crate::actions::preview::counted;
 use crate::actions::run::Run;
 use crate::actions::send_again::SendAgain;
+use crate::actions::switch::TurnSwitch;
 use crate::function::{Console, no_such_page};
 use crate::operations::BankQueue;
 use crate::told::{CANCEL, REFUSED, UNKNOWN};
@@ -78,6 +82,8 @@ enum Action {
     MoveLetters(BankQueue),
     /// Start a function.
     Start(Run),
+    /// Stop or resume claims and sends; hold or release due dates.
+    Switch(TurnSwitch),
 }
 
 impl FromStr for Step {
@@ -104,6 +110,9 @@ impl Action {
                 if let Some(run) = Run::read(name, form) {
                     return run.map(Self::Start);
                 }
+                if let Some(turn) = TurnSwitch::read(name, form) {
+                    return turn.map(Self::Switch);
+                }
                 let (id, deed) = Deed::read(name, form).ok_or_else(no_such_page)??;
                 Ok(Self::Endpoint(id, deed))
             }
@@ -118,6 +127,7 @@ impl Action {
             Self::Endpoint(_, deed) => deed.name(),
             Self::MoveLetters(_) => MOVE_LETTERS,
             Self::Start(run) => run.name(),
+            Self::Switch(turn) => turn.name(),
         }
     }
 
@@ -130,6 +140,7 @@ impl Action {
             Self::Endpoint(id, deed) => deed.title(id),
             Self::MoveLetters(queue) => letters::title(*queue),
             Self::Start(run) => run.title(),
+            Self::Switch(turn) => turn.title(),
         }
     }
 
@@ -142,13 +153,14 @@ impl Action {
             Self::Endpoint(id, deed) => deed.fields(id),
             Self::MoveLetters(queue) => vec![("queue", queue.to_string())],
             Self::Start(run) => run.fields(),
+            Self::Switch(turn) => turn.fields(),
         }
     }
 
     /// Whether repeating the action changes nothing.
     fn can_be_repeated(&self) -> bool {
         match self {
-            Self::Cancel(_) | Self::SendAgain(_) | Self::CloseFinding(_) => true,
+            Self::Cancel(_) | Self::SendAgain(_) | Self::CloseFinding(_) | Self::Switch(_) => true,
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
             // A repeated move would also move messages that arrived since, and nobody asked for a second run.
             Self::MoveLetters(_) | Self::Start(_) => false,
@@ -163,6 +175,7 @@ impl Action {
             Self::Endpoint(..) => "Look at the endpoint",
             Self::MoveLetters(_) => "Look at Queues",
             Self::Start(_) => "Look at the function's log",
+            Self::Switch(_) => "Look at Bank",
         }
     }
 
@@ -181,6 +194,7 @@ impl Action {
             Self::Endpoint(_, deed) => deed.is_previewed(),
             Self::MoveLetters(_) => true,
             Self::Start(run) => run.is_previewed(),
+            Self::Switch(turn) => turn.is_previewed(),
         };
         let detail = "The confirmation does not name what its preview showed; preview the action again.";
         if is_previewed { Ok(()) } else { Err(Problem::new(ProblemKind::InvalidShape, detail)) }
@@ -262,6 +276,10 @@ impl Console {
                 let (preview, run) = self.preview_run(run).await?;
                 (preview, Action::Start(run))
             }
+            Action::Switch(turn) => {
+                let (preview, turn) = self.preview_switch(turn).await?;
+                (preview, Action::Switch(turn))
+            }
         };
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
@@ -336,6 +354,7 @@ impl Console {
             Action::Endpoint(id, deed) => Ok(vec![self.do_to_endpoint(id, deed, by).await?]),
             Action::MoveLetters(queue) => Ok(vec![self.move_letters(*queue).await?]),
             Action::Start(run) => Ok(vec![self.start(run).await?]),
+            Action::Switch(turn) => Ok(vec![self.turn_switch(turn, by, since).await?]),
         }
     }
 }

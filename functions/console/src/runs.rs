@@ -130,6 +130,8 @@ fn parts(job: Job) -> (Fields, Fields) {
                 ("remaining", "# left for the next"),
                 ("failed", "# could not be read or claimed"),
                 ("shardsGivenUp", "# shards given up"),
+                ("stopped", "stopped by the switch"),
+                ("switchUnreadable", "stopped, because the switch cannot be read"),
             ],
         ),
         Job::Redrive => (
@@ -139,6 +141,8 @@ fn parts(job: Job) -> (Fields, Fields) {
                 ("stuck", "# stuck"),
                 ("failed", "# could not be read"),
                 ("shardsUnfinished", "# shards not finished"),
+                ("stopped", "stopped by the switch"),
+                ("switchUnreadable", "stopped, because the switch cannot be read"),
             ],
         ),
         Job::Report => (&[("reported", "reported # settlements")], &[("failed", "# could not be read")]),

@@ -23,8 +23,12 @@ pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
 pub(crate) const REFUSED: &str = "refused: ";
 
 /// Every action: its name, the name of its kind, and what an operator did.
-pub(crate) const ACTIONS: [(&str, &str, &str); 19] = [
+pub(crate) const ACTIONS: [(&str, &str, &str); 23] = [
     (CANCEL, "Cancel", "Cancelled"),
+    ("stop", "Stop", "Stopped all claims and sends"),
+    ("resume", "Resume", "Resumed claims and sends"),
+    ("hold-dates", "Hold dates", "Held the payments due"),
+    ("release-dates", "Release dates", "Released the payments due"),
     ("send-again", "Send again", "Sent again"),
     ("close-finding", "Close a finding", "Closed a finding of"),
     ("move-dead-letters", "Move back", "Moved back"),

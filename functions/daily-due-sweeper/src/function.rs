@@ -1,21 +1,29 @@
 //! The function: a run sweeps or redrives, as its schedule asks.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
-use payments_boot::{Clock, Deadline, Metrics};
-use payments_model::causes;
-use payments_store::{CALL_TIMEOUT, Job, Store};
-use payments_work::ScheduledRun;
+use payments_boot::{Clock, Deadline, Metrics, SWITCHED_CALL_TIMEOUT};
+use payments_model::{Outage, OutageKind, Switch, causes};
+use payments_store::{CALL_TIMEOUT, Job, Store, StoreError};
+use payments_work::{SWITCH_WORKS_WITHIN, ScheduledRun, SwitchReader};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::outcome::SweeperOutcome;
+use crate::switch_seen::SwitchSeen;
 
 /// Period of the sweeps.
 pub const SWEEP_EVERY: TimeDelta = TimeDelta::minutes(5);
 
 /// Period of the redrives.
 pub const REDRIVE_EVERY: TimeDelta = TimeDelta::hours(1);
+
+/// The longest time between a read of the switch and a round of claims or redrives.
+const SWITCH_AGE: Duration = Duration::from_secs(2);
+const _: () = assert!(SWITCH_AGE.as_secs() + SWITCHED_CALL_TIMEOUT.as_secs() <= SWITCH_WORKS_WITHIN.as_secs());
 
 /// A schedule's request: `{"action":"sweep"}` or `{"action":"redrive"}`.
 pub type Request = payments_boot::Request<Action>;
@@ -37,18 +45,28 @@ pub struct Sweeper {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
+    pub(crate) switch_reader: SwitchReader,
 }
 
 /// The calls of a sample: a read and a write.
 const SAMPLE_CALLS: u32 = 2;
 
+/// The step that the switch permits.
+pub(crate) enum Permitted {
+    /// Go on, outside of the holds.
+    Work(Arc<Switch>),
+    /// End the run.
+    Nothing,
+}
+
 impl Sweeper {
     /// Creates the function.
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
-        Self { config, store, clock, metrics }
+        let switch_reader = SwitchReader::new(&store, &clock, SWITCH_AGE);
+        Self { config, store, clock, metrics, switch_reader }
     }
 
-    /// Sweeps or redrives until nothing is left, or until shortly before Lambda's deadline.
+    /// Sweeps or redrives until nothing is left, until the switch is on, or until shortly before Lambda's deadline.
     ///
     /// # Errors
     /// [`StoreError`](payments_store::StoreError) if DynamoDB fails in a way that a retry does not change.
@@ -87,6 +105,30 @@ impl Sweeper {
         };
         if let Err(error) = sample.await {
             tracing::warn!(causes = ?causes(&error), "today's counts are not sampled");
+        }
+    }
+
+    /// Reads the switch before a round, unless the last read is recent.
+    ///
+    /// # Errors
+    /// The switch was not read, and a retry may read it.
+    pub(crate) async fn permitted(&self) -> Result<Permitted, StoreError> {
+        match self.switch_reader.switch().await {
+            Ok(switch) if switch.stopped => Ok(Permitted::Nothing),
+            Ok(switch) => Ok(Permitted::Work(switch)),
+            Err(error) if error.kind() == OutageKind::Broken => {
+                tracing::error!(%error, "the switch cannot be read, so nothing is claimed or redriven");
+                Ok(Permitted::Nothing)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The switch as the run that ends now has seen it.
+    pub(crate) async fn switch_seen(&self) -> SwitchSeen {
+        match self.switch_reader.last().await {
+            Some(switch) => SwitchSeen::new(&switch, self.clock.now()),
+            None => SwitchSeen { switch_unreadable: 1, ..SwitchSeen::default() },
         }
     }
 }

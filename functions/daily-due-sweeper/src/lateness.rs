@@ -1,4 +1,4 @@
-//! Lateness: the time for which a payment could have been claimed, since it was due, created and amended.
+//! Lateness: the time for which a payment could have been claimed, since it was due, created, amended and not held.
 //!
 //! The index shows when a payment is due, but not when it was created: at 01:00, the feed creates
 //! payments that are due at 00:00. A claim returns the head, which shows both times without another
@@ -6,17 +6,17 @@
 
 use payments_model::{Head, State, UtcSecond};
 
-/// Returns how many seconds before `now` the payment could be claimed.
-pub(crate) fn claimable_seconds(head: &Head, now: UtcSecond) -> u64 {
-    let since = head.claimable_from();
+/// Returns how many seconds before `now` the payment could be claimed. `freed_at` is the last end of a stop or a hold.
+pub(crate) fn claimable_seconds(head: &Head, freed_at: Option<UtcSecond>, now: UtcSecond) -> u64 {
+    let since = freed_at.map_or(head.claimable_from(), |freed_at| head.claimable_from().max(freed_at));
     u64::try_from((now.as_chrono() - since.as_chrono()).num_seconds()).unwrap_or(0)
 }
 
 /// Returns the longest time for which one of the payments could have been claimed. Payments that are no longer scheduled
 /// do not count.
-pub(crate) fn oldest_of<'h>(heads: impl Iterator<Item = &'h Head>, now: UtcSecond) -> u64 {
+pub(crate) fn oldest_of<'h>(heads: impl Iterator<Item = &'h Head>, freed_at: Option<UtcSecond>, now: UtcSecond) -> u64 {
     let scheduled = heads.filter(|head| head.state == State::Scheduled);
-    scheduled.map(|head| claimable_seconds(head, now)).max().unwrap_or(0)
+    scheduled.map(|head| claimable_seconds(head, freed_at, now)).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -39,14 +39,18 @@ mod tests {
             ("2026-11-20T01:00:00Z", "2026-11-20T00:59:59Z", 0),
         ] {
             let (head, now) = (head(created_at), now.parse().unwrap());
-            assert_eq!(oldest_of([&head].into_iter(), now), seconds, "{created_at}, {now}");
+            assert_eq!(oldest_of([&head].into_iter(), None, now), seconds, "{created_at}, {now}");
             let claimed = Head { state: State::Pending, ..head };
-            assert_eq!(oldest_of([&claimed].into_iter(), now), 0, "it is claimed");
+            assert_eq!(oldest_of([&claimed].into_iter(), None, now), 0, "it is claimed");
         }
         // At half past nine it was moved to today.
         let first = head("2026-11-19T08:00:00Z");
         let amended = Amended { at: "2026-11-20T09:30:00Z".parse().unwrap(), by: Actor::client("x"), changed: vec![] };
         let head = Head { amended: Some(amended), ..first };
-        assert_eq!(claimable_seconds(&head, "2026-11-20T09:31:00Z".parse().unwrap()), 60);
+        assert_eq!(claimable_seconds(&head, None, "2026-11-20T09:31:00Z".parse().unwrap()), 60);
+        for (freed_at, seconds) in [("2026-11-20T09:00:00Z", 60), ("2026-11-20T09:30:20Z", 40)] {
+            let freed_at = Some(freed_at.parse().unwrap());
+            assert_eq!(claimable_seconds(&head, freed_at, "2026-11-20T09:31:00Z".parse().unwrap()), seconds);
+        }
     }
 }

@@ -8,7 +8,9 @@ mod pace;
 mod redrive;
 mod remaining;
 mod sweep;
+mod switch_seen;
 
 pub use config::Config;
 pub use function::{Action, REDRIVE_EVERY, Request, SWEEP_EVERY, Sweeper};
 pub use outcome::{RedriveOutcome, SweepOutcome, SweeperOutcome};
+pub use switch_seen::SwitchSeen;

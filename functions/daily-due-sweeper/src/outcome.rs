@@ -6,6 +6,8 @@ use metrique_writer::Entry;
 use payments_model::Head;
 use serde::{Serialize, Serializer};
 
+use crate::switch_seen::SwitchSeen;
+
 /// The most stuck payments that an outcome names: 20 of at most 240 bytes of JSON leave room in a last run.
 const MAX_STUCK: usize = 20;
 
@@ -49,6 +51,10 @@ pub struct SweepOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[entry(ignore)]
     pub oldest_left_seconds: Option<u64>,
+    /// The switch, as the sweep saw it last.
+    #[serde(flatten)]
+    #[entry(flatten)]
+    pub switch: SwitchSeen,
 }
 
 /// The outcome of a redrive.
@@ -78,6 +84,10 @@ pub struct RedriveOutcome {
     /// Payments of `stuck`: those that have been pending for longest, at most 20.
     #[entry(ignore)]
     pub stuck_payments: Vec<StuckPayment>,
+    /// The switch, as the redrive saw it last.
+    #[serde(flatten)]
+    #[entry(flatten)]
+    pub switch: SwitchSeen,
 }
 
 /// Pending payments whose last request has the same number.

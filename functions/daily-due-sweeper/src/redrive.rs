@@ -9,7 +9,7 @@ use payments_model::{Head, HeadKey, Shard, Status, UtcSecond, causes};
 use payments_store::{DueRange, DueUntil, StoreError};
 use payments_work::{Halt, Round, Work, at_once, drive};
 
-use crate::function::{REDRIVE_EVERY, Sweeper};
+use crate::function::{Permitted, REDRIVE_EVERY, Sweeper};
 use crate::outcome::RedriveOutcome;
 use crate::pace::writes_at_once;
 use crate::sweep::SHARDS_AT_ONCE;
@@ -40,6 +40,8 @@ struct ShardRedrive<'s> {
     /// Payments whose wait is over.
     in_hand: VecDeque<Redrivable>,
     read_to_end: bool,
+    /// Whether the switch ended the redrive.
+    is_stopped: bool,
     outcome: RedriveOutcome,
 }
 
@@ -70,6 +72,7 @@ impl Sweeper {
                 }
             }
         }
+        total.switch = self.switch_seen().await;
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
         (total, broken)
@@ -85,7 +88,8 @@ impl Sweeper {
         let until = DueUntil::Instant(self.config.zone.date_of(latest), latest);
         let range = DueRange { shard, status: Status::Pending, until, after: None };
         let (in_hand, outcome) = (VecDeque::new(), RedriveOutcome::default());
-        let redrive = ShardRedrive { sweeper: self, deadline, now, range, in_hand, read_to_end: false, outcome };
+        let (read_to_end, is_stopped) = (false, false);
+        let redrive = ShardRedrive { sweeper: self, deadline, now, range, in_hand, read_to_end, is_stopped, outcome };
         redrive.run().await
     }
 
@@ -116,10 +120,19 @@ impl Work for ShardRedrive<'_> {
     type Error = StoreError;
 
     fn is_done(&self) -> bool {
-        self.in_hand.is_empty() && self.read_to_end
+        self.is_stopped || (self.in_hand.is_empty() && self.read_to_end)
     }
 
+    /// A redrive does not ask for holds: these payments were claimed before, or are of another date.
     async fn round(&mut self) -> Round<StoreError> {
+        match self.sweeper.permitted().await {
+            Ok(Permitted::Work(_)) => {}
+            Ok(Permitted::Nothing) => {
+                self.is_stopped = true;
+                return Round { done: 0, per_second: 0, failure: None };
+            }
+            Err(error) => return Round { done: 0, per_second: 0, failure: Some(error) },
+        }
         let (per_second, (done, failure)) = if self.in_hand.is_empty() {
             (HEADS_PER_SECOND, self.read().await)
         } else {

@@ -10,7 +10,7 @@ impl ShardSweep<'_> {
     /// Counts the time for which the payments left could have been claimed, as far as one query and one batch read show.
     pub(crate) async fn measure_left(&mut self) {
         let oldest = self.oldest_left().await.unwrap_or_else(|error| {
-            tracing::warn!(shard = self.range.shard.get(), causes = ?causes(&error), "payments left cannot be read");
+            tracing::warn!(shard = self.shard.get(), causes = ?causes(&error), "payments left cannot be read");
             None
         });
         self.outcome.oldest_left_seconds = oldest.filter(|seconds| *seconds > 0);
@@ -31,7 +31,7 @@ impl ShardSweep<'_> {
         let keys: Vec<HeadKey> = self.in_hand.iter().take(MAX_BATCH_GET).map(|row| row.head.clone()).collect();
         let heads = self.sweeper.store.hot_heads(&keys).await?;
         let readable = heads.iter().filter_map(|(_, head)| head.as_ref().ok());
-        Ok(Some(oldest_of(readable, self.sweeper.clock.now())))
+        Ok(Some(oldest_of(readable, self.switch.freed_at, self.sweeper.clock.now())))
     }
 
     /// Counts the payments left, with at most one read.
@@ -44,10 +44,12 @@ impl ShardSweep<'_> {
             self.outcome.remaining_is_lower_bound = true;
             return;
         }
-        match self.sweeper.store.due_count(&self.range).await {
+        let Some((range, end)) = self.next_range() else { return };
+        let are_ranges_left = self.switch.free(end.plus_days(1), self.last).is_some();
+        match self.sweeper.store.due_count(&range).await {
             Ok((count, more)) => {
                 self.outcome.remaining += count;
-                self.outcome.remaining_is_lower_bound |= more;
+                self.outcome.remaining_is_lower_bound |= more || are_ranges_left;
             }
             Err(_) => self.outcome.remaining_is_lower_bound = true,
         }

@@ -4,15 +4,16 @@
 //! swept at once. Each shard has its own rate and retries, so a throttled shard does not stop the other shards.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use chrono::TimeDelta;
 use futures::StreamExt as _;
 use payments_boot::Deadline;
-use payments_model::{Actor, Event, Shard, State, Status, Transition, UtcSecond, causes};
-use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
+use payments_model::{Actor, BusinessDate, Event, Shard, State, Status, Switch, Transition, UtcSecond, causes};
+use payments_store::{DueRange, DueRow, DueSort, DueUntil, Moved, StoreError};
 use payments_work::{Halt, Round, Work, at_once, drive};
 
-use crate::function::{SWEEP_EVERY, Sweeper};
+use crate::function::{Permitted, SWEEP_EVERY, Sweeper};
 use crate::lateness::claimable_seconds;
 use crate::outcome::SweepOutcome;
 use crate::pace::writes_at_once;
@@ -35,12 +36,21 @@ pub(crate) struct ShardSweep<'s> {
     pub(crate) deadline: &'s Deadline,
     /// The start of the sweep. Payments that are due later are not claimed.
     now: UtcSecond,
-    pub(crate) range: DueRange,
-    /// The range that is read after `range`, if a second range must be read.
-    then: Option<DueRange>,
+    pub(crate) shard: Shard,
+    /// The switch at the last round. Payments of held dates are neither read nor claimed.
+    pub(crate) switch: Arc<Switch>,
+    today: BusinessDate,
+    /// The last date whose payments may be due.
+    pub(crate) last: BusinessDate,
+    /// The first date that is not read to its end.
+    from: BusinessDate,
+    /// The key after which that date is read.
+    after: Option<DueSort>,
     /// Payments that were read from the index and are not claimed yet.
     pub(crate) in_hand: VecDeque<DueRow>,
     pub(crate) read_to_end: bool,
+    /// Whether the switch ended the sweep.
+    is_stopped: bool,
     pub(crate) outcome: SweepOutcome,
 }
 
@@ -61,24 +71,29 @@ impl Sweeper {
                 }
             }
         }
+        total.switch = self.switch_seen().await;
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
         (total, broken)
     }
 
     async fn sweep_shard(&self, shard: Shard, now: UtcSecond, deadline: &Deadline) -> Result<SweepOutcome, StoreError> {
-        let date = self.config.zone.date_of(now);
-        let range = |until| DueRange { shard, status: Status::Scheduled, until, after: None };
+        let today = self.config.zone.date_of(now);
         // In the last hours of a date, payments of the next date may be due already: see `EARLIER_BY_LAW`.
-        let is_late = self.config.zone.end_of(date) <= now.saturating_add(EARLIER_BY_LAW);
+        let is_late = self.config.zone.end_of(today) <= now.saturating_add(EARLIER_BY_LAW);
         let sweep = ShardSweep {
             sweeper: self,
             deadline,
             now,
-            range: range(DueUntil::Instant(date, now)),
-            then: is_late.then(|| range(DueUntil::InstantOf(date.plus_days(1), now))),
+            shard,
+            switch: Arc::default(),
+            today,
+            last: today.plus_days(u32::from(is_late)),
+            from: BusinessDate::MIN,
+            after: None,
             in_hand: VecDeque::new(),
             read_to_end: false,
+            is_stopped: false,
             outcome: SweepOutcome::empty(),
         };
         sweep.run().await
@@ -99,10 +114,21 @@ impl Work for ShardSweep<'_> {
     type Error = StoreError;
 
     fn is_done(&self) -> bool {
-        self.in_hand.is_empty() && self.read_to_end
+        self.is_stopped || (self.in_hand.is_empty() && self.read_to_end)
     }
 
     async fn round(&mut self) -> Round<StoreError> {
+        match self.sweeper.permitted().await {
+            Ok(Permitted::Work(switch)) => self.obey(switch),
+            Ok(Permitted::Nothing) => {
+                self.is_stopped = true;
+                return Round { done: 0, per_second: 0, failure: None };
+            }
+            Err(error) => return Round { done: 0, per_second: 0, failure: Some(error) },
+        }
+        if self.is_done() {
+            return Round { done: 0, per_second: 0, failure: None };
+        }
         let before = self.progress();
         let step = if self.in_hand.is_empty() { self.read().await } else { self.claim_some().await };
         let done = u32::try_from(self.progress() - before).unwrap_or(u32::MAX);
@@ -118,7 +144,7 @@ impl ShardSweep<'_> {
             Err(Halt::OutOfTime) => {}
             Err(Halt::Broken(error)) => return Err(error),
             Err(Halt::GivenUp(error)) => {
-                let (shard, causes) = (self.range.shard.get(), causes(&error));
+                let (shard, causes) = (self.shard.get(), causes(&error));
                 tracing::warn!(shard, ?causes, "this run stops sweeping the shard; the next run continues");
                 self.outcome.shards_given_up += 1;
             }
@@ -132,8 +158,32 @@ impl ShardSweep<'_> {
         self.outcome.claimed + self.outcome.already_claimed
     }
 
+    /// Leaves payments of dates that are held since the last round.
+    fn obey(&mut self, switch: Arc<Switch>) {
+        if self.switch.version != switch.version {
+            self.in_hand.retain(|row| !switch.is_held(row.due.due_date));
+            self.switch = switch;
+        }
+    }
+
+    /// The next range to read, and its last date: dates in a row that are not held. `None` at the end.
+    pub(crate) fn next_range(&self) -> Option<(DueRange, BusinessDate)> {
+        let (first, end) = self.switch.free(self.from, self.last)?.into_inner();
+        // The payments of today that are due later are not read, so tomorrow is a range of its own.
+        let end = if first <= self.today { end.min(self.today) } else { end };
+        let is_first = first == BusinessDate::MIN;
+        let until =
+            if is_first { DueUntil::Instant(end, self.now) } else { DueUntil::InstantFrom(first, end, self.now) };
+        let after = self.after.filter(|after| after.due_date == first);
+        Some((DueRange { shard: self.shard, status: Status::Scheduled, until, after }, end))
+    }
+
     pub(crate) async fn read(&mut self) -> Result<(), StoreError> {
-        let page = self.sweeper.store.due_page(&self.range, PAGE).await?;
+        let Some((range, end)) = self.next_range() else {
+            self.read_to_end = true;
+            return Ok(());
+        };
+        let page = self.sweeper.store.due_page(&range, PAGE).await?;
         for row in page.rows {
             match row {
                 // The range has all payments of earlier dates, without regard to their due times. If the
@@ -146,13 +196,9 @@ impl ShardSweep<'_> {
                 }
             }
         }
-        self.range.after = page.next;
-        if page.next.is_none() {
-            match self.then.take() {
-                Some(then) => self.range = then,
-                None => self.read_to_end = true,
-            }
-        }
+        self.after = page.next;
+        self.from = page.next.map_or(end.plus_days(1), |next| next.due_date);
+        self.read_to_end = page.next.is_none() && (end >= self.last || self.next_range().is_none());
         Ok(())
     }
 
@@ -165,7 +211,8 @@ impl ShardSweep<'_> {
             match claim {
                 Ok(Moved::Done(head)) => {
                     self.outcome.claimed += 1;
-                    self.outcome.count_overdue(Some(claimable_seconds(&head, head.updated_at())));
+                    let seconds = claimable_seconds(&head, self.switch.freed_at, head.updated_at());
+                    self.outcome.count_overdue(Some(seconds));
                 }
                 Ok(Moved::Elsewhere(_)) => self.outcome.already_claimed += 1,
                 // DynamoDB answered the claim with a head that cannot be read. The payment is claimed

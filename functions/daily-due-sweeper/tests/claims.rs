@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use daily_due_sweeper::{Config, Sweeper};
-use payments_machine::given::Given;
-use payments_model::{Actor, Details, Event, Head, Settlement, UtcSecond};
+use payments_machine::given::{Given, resume, stop};
+use payments_model::{Actor, Details, Event, Head, Hold, Settlement, UtcSecond};
 use payments_store::{Decided, Moved};
 use serde_json::{Value, json};
 
@@ -60,6 +60,67 @@ async fn a_payment_that_stays_pending_is_redriven_after_one_hour_and_after_three
         let head = alone.head(&details).await?;
         assert_eq!((head.dispatch_attempt, head.version), (Some(attempt), 2));
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_stopped_sweeper_claims_and_redrives_nothing_until_the_resume_and_says_so() -> Result<()> {
+    let alone = Alone::start().await?;
+    let (due, pending) = (alone.given.scheduled("due", "2026-11-20").await?, alone.given.pending("pending").await?);
+    alone.given.switched(stop).await?;
+    alone.given.pass(TimeDelta::hours(2));
+    for (action, done) in [("sweep", "claimed"), ("redrive", "redriven")] {
+        let outcome = alone.run(action).await?;
+        let seen = [done, "stopped", "heldSeconds"].map(|name| outcome[name].as_u64());
+        assert_eq!(seen, [Some(0), Some(1), Some(7_200)], "{action}: {outcome}");
+    }
+    for (details, version, attempt) in [(&due, 1, None), (&pending, 2, Some(1))] {
+        let head = alone.head(details).await?;
+        assert_eq!((head.version, head.dispatch_attempt), (version, attempt));
+    }
+    alone.given.switched(resume).await?;
+    alone.given.pass(TimeDelta::minutes(1));
+    let outcome = alone.run("sweep").await?;
+    // The payment was due at midnight, and nobody could claim it before the resume.
+    let seen = ["claimed", "stopped", "oldestOverdueSeconds"].map(|name| outcome[name].as_u64());
+    assert_eq!(seen, [Some(1), None, Some(60)], "{outcome}");
+    assert_eq!(alone.run("redrive").await?["redriven"], 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn payments_of_held_dates_are_not_claimed_and_not_overdue_but_redriven() -> Result<()> {
+    let alone = Alone::start().await?;
+    let keys = ["18", "19", "20"];
+    let mut payments = Vec::new();
+    for day in keys {
+        payments.push(alone.given.scheduled(day, &format!("2026-11-{day}")).await?);
+    }
+    let pending = alone.given.pending("pending").await?;
+    let hold = |from: &str, to: &str| -> Result<_> {
+        let (from, to) = (from.parse()?, to.parse()?);
+        Ok(move |switch: &mut payments_model::Switch, change| switch.holds.push(Hold { from, to, change }))
+    };
+    alone.given.switched(hold("2026-11-19", "2026-11-19")?).await?;
+    alone.given.switched(hold("2026-11-20", "2026-12-31")?).await?;
+    alone.given.pass(TimeDelta::hours(1));
+    let outcome = alone.run("sweep").await?;
+    let seen = ["claimed", "remaining", "heldSeconds"].map(|name| outcome[name].as_u64());
+    assert_eq!(seen, [Some(1), Some(0), Some(3_600)], "{outcome}");
+    let statuses = async || -> Result<Vec<String>> {
+        let mut statuses = Vec::new();
+        for details in &payments {
+            statuses.push(alone.head(details).await?.state.status().as_str().to_owned());
+        }
+        Ok(statuses)
+    };
+    assert_eq!(statuses().await?, ["PENDING", "SCHEDULED", "SCHEDULED"]);
+    assert_eq!(alone.run("redrive").await?["redriven"], 1, "a hold is of claims");
+    assert_eq!(alone.head(&pending).await?.dispatch_attempt, Some(2));
+    alone.given.switched(|switch, _| drop(switch.holds.pop())).await?;
+    alone.given.pass(TimeDelta::seconds(3));
+    assert_eq!(alone.run("sweep").await?["claimed"], 1);
+    assert_eq!(statuses().await?, ["PENDING", "SCHEDULED", "PENDING"]);
     Ok(())
 }
 

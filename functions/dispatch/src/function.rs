@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_lambda_events::dynamodb::{Event, EventRecord};
 use aws_lambda_events::streams::DynamoDbEventResponse;
@@ -9,11 +10,12 @@ use chrono::TimeDelta;
 use futures::future::join_all;
 use lambda_runtime::Error;
 use metrique_writer::Entry;
-use payments_boot::{Clock, Metrics};
+use payments_boot::{Clock, Metrics, SWITCHED_CALL_TIMEOUT};
 use payments_model::{Details, DetailsKey, Head, HeadKey, State, causes};
-use payments_queue::{PaymentRequest, TransactionQueue};
+use payments_queue::{PaymentRequest, SENT_AT_ONCE, TransactionQueue};
 use payments_store::key::{account_partition, head_sort};
 use payments_store::{MAX_BATCH_GET, Moved, Store, StoreError, StoredHead, TableNames};
+use payments_work::{SWITCH_WORKS_WITHIN, SwitchReader};
 
 use crate::attempt::DispatchAttempt;
 use crate::response::{Retried, Why, response};
@@ -25,6 +27,10 @@ type Followed = Result<bool, StoreError>;
 /// The sweep takes half an hour for a million payments.
 const LATE: TimeDelta = TimeDelta::hours(1);
 
+/// The longest time between a read of the switch and a send.
+const SWITCH_AGE: Duration = Duration::from_secs(1);
+const _: () = assert!(SWITCH_AGE.as_secs() + SWITCHED_CALL_TIMEOUT.as_secs() <= SWITCH_WORKS_WITHIN.as_secs());
+
 /// The function.
 #[derive(Debug, Clone)]
 pub struct Dispatch {
@@ -32,6 +38,7 @@ pub struct Dispatch {
     pub(crate) queue: Arc<dyn TransactionQueue>,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
+    switch_reader: SwitchReader,
 }
 
 /// The numbers of a batch, emitted as metrics.
@@ -44,6 +51,9 @@ struct Tally {
     /// Pending payments whose settlement was in the long-term table, and that are settled now.
     completed: u64,
     send_failed: u64,
+    /// Pending payments that were not sent because the switch is on, or unreadable.
+    #[entry(name = "SendsStopped")]
+    stopped: u64,
     /// Records whose payment cannot be read or is damaged.
     poison_records: u64,
     /// Payments whose head and details disagree. Their records also count as poison.
@@ -69,7 +79,8 @@ impl Tally {
 impl Dispatch {
     /// Creates the function.
     pub fn new(store: Store, queue: Arc<dyn TransactionQueue>, clock: Clock, metrics: Metrics) -> Self {
-        Self { store, queue, clock, metrics }
+        let switch_reader = SwitchReader::new(&store, &clock, SWITCH_AGE);
+        Self { store, queue, clock, metrics, switch_reader }
     }
 
     /// Sends the requests of one batch of stream records. The answer names the first record to be retried;
@@ -140,7 +151,7 @@ impl Dispatch {
                 }
             }
         }
-        self.send(&sending, &requests, tally).await;
+        self.send_all(&sending, &requests, tally).await;
         Ok(())
     }
 
@@ -197,6 +208,29 @@ impl Dispatch {
             "a pending payment's head disagrees with its details and it is not dispatched"
         );
         false
+    }
+
+    /// Sends the requests in calls of at most 3 s, each after a look at the switch.
+    async fn send_all(&self, sending: &[&DispatchAttempt], requests: &[PaymentRequest], tally: &mut Tally) {
+        for (sending, requests) in sending.chunks(SENT_AT_ONCE).zip(requests.chunks(SENT_AT_ONCE)) {
+            let is_stopped = match self.switch_reader.switch().await {
+                Ok(switch) => switch.stopped,
+                Err(error @ StoreError::Unreadable { .. }) => {
+                    tracing::error!(%error, "the switch cannot be read, so nothing is sent");
+                    true
+                }
+                Err(error) => {
+                    tracing::warn!(causes = ?causes(&error), "the switch was not read, so nothing is sent; Lambda retries it");
+                    sending.iter().for_each(|attempt| tally.not_sent(attempt));
+                    continue;
+                }
+            };
+            if is_stopped {
+                tally.stopped += u64::try_from(sending.len()).unwrap_or(u64::MAX);
+            } else {
+                self.send(sending, requests, tally).await;
+            }
+        }
     }
 
     async fn send(&self, sending: &[&DispatchAttempt], requests: &[PaymentRequest], tally: &mut Tally) {

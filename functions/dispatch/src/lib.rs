@@ -6,6 +6,8 @@
 //! of its records fails. From the second attempt on, and if the payment was claimed late, as after a restore,
 //! `dispatch` also reads the long-term table. If the settlement is already there, `dispatch` settles the head in the
 //! hot table and sends nothing.
+//!
+//! While the switch is on, records are skipped: their payments stay pending, and a redrive after the resume sends them.
 
 mod attempt;
 mod config;

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use dispatch::Dispatch;
 use payments_delivery::{DeliveryOutcome, StreamMapping};
-use payments_machine::given::Given;
+use payments_machine::given::{Given, resume, stop};
 use payments_machine::invocation::{read, written};
 use payments_machine::triggers::stream_settings;
 use payments_model::Details;
@@ -108,5 +108,20 @@ async fn a_request_that_was_not_sent_is_sent_by_a_retry() -> Result<()> {
     alone.queue.is_away.store(false, Ordering::Relaxed);
     assert_eq!(alone.deliver().await?, ("Sent 1".to_owned(), Some(DeliveryOutcome::Succeeded)));
     assert_eq!(alone.sent()?, [request(&details, 1)]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn while_all_is_stopped_a_record_is_skipped_and_a_redrive_after_the_resume_sends_it() -> Result<()> {
+    let mut alone = Alone::start().await?;
+    let details = alone.given.pending("pending").await?;
+    alone.given.switched(stop).await?;
+    assert_eq!(alone.deliver().await?, ("SendsStopped 1".to_owned(), Some(DeliveryOutcome::Succeeded)));
+    alone.given.switched(resume).await?;
+    assert_eq!(alone.deliver().await?, (String::new(), None), "the record is done");
+    alone.given.pass(TimeDelta::hours(1));
+    assert!(alone.given.store.redrive(&details.key(), 1, 2, alone.given.stack.clock.now()).await?);
+    assert_eq!(alone.deliver().await?, ("Sent 1".to_owned(), Some(DeliveryOutcome::Succeeded)));
+    assert_eq!(alone.sent()?, [request(&details, 2)]);
     Ok(())
 }

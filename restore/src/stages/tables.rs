@@ -266,7 +266,8 @@ pub(super) fn streamed(kind: Kind, table: &Table) -> Step {
     update(format!("Stream the changes of {}", table.new), &table.new, &words, &done)
 }
 
-/// The steps that disable each webhook endpoint of a restored long-term table.
+/// The steps that disable each webhook endpoint of a restored long-term table, and stop all claims and sends: the table may be older
+/// than a stop.
 ///
 /// # Errors
 /// If the table cannot be read.
@@ -281,7 +282,31 @@ pub fn endpoints(note: &Note, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
     anyhow::ensure!(!found.is_null(), "{table} is missing; restore it first: `cargo restore tables`");
     let id = |item: &Value| Some(disabled(table, item["sk"]["S"].as_str()?, &now));
     let steps: Option<Vec<Step>> = list(&query, &found, "Items")?.iter().map(id).collect();
-    steps.context("an endpoint without an id")
+    let mut steps = steps.context("an endpoint without an id")?;
+    steps.push(stopped(table, &now));
+    Ok(steps)
+}
+
+/// Turns the switch as the console does.
+fn stopped(table: &str, now: &str) -> Step {
+    let key: Value = json!({"pk": {"S": "CONTROL"}, "sk": {"S": "SWITCH"}});
+    let item = |name| Call::aws_with("dynamodb {} --table-name {} --key", &[name, table]).with(key.to_string());
+    let update = "SET stopped = :yes, #by = :by, #at = :now, reason = :why, heldDates = if_not_exists(heldDates, :none), \
+                  version = if_not_exists(version, :zero) + :one";
+    let values = json!({
+        ":yes": {"BOOL": true}, ":by": {"S": "b:restore"}, ":now": {"S": now}, ":why": {"S": "The table was restored."},
+        ":none": {"L": []}, ":zero": {"N": "0"}, ":one": {"N": "1"},
+    });
+    let call = item("update-item")
+        .with("--update-expression")
+        .with(update)
+        .with("--expression-attribute-names")
+        .with(json!({"#by": "by", "#at": "at"}).to_string())
+        .with("--expression-attribute-values")
+        .with(values.to_string());
+    let read = item("get-item").with("--consistent-read");
+    let done = fact("stopped of the switch", read, "/Item/stopped/BOOL", Want::Is(json!(true)), "run this again");
+    step("Stop all claims and sends, until somebody resumes", call, vec![done])
 }
 
 fn disabled(table: &str, id: &str, now: &str) -> Step {

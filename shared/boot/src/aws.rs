@@ -19,7 +19,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::byte_stream::ByteStream;
 use payments_store::Store;
 
-use crate::client::{CONNECT_TIMEOUT, any_credentials, http_timeouts, retries, timeouts};
+use crate::client::{CONNECT_TIMEOUT, any_credentials, http_timeouts, retries, switched_timeouts, timeouts};
 use crate::config::DataConfig;
 
 /// Time that a function's start waits for its first connection and an answer on it. After that, the
@@ -47,6 +47,11 @@ pub async fn sqs() -> aws_sdk_sqs::Client {
     aws_sdk_sqs::Client::new(&settings(&connector()).load().await)
 }
 
+/// Creates an SQS client of a function that obeys the switch: its calls have less time.
+pub async fn switched_sqs() -> aws_sdk_sqs::Client {
+    aws_sdk_sqs::Client::new(&settings(&connector()).timeout_config(switched_timeouts()).load().await)
+}
+
 /// Creates a client of Lambda with the function's own role.
 pub async fn lambda() -> aws_sdk_lambda::Client {
     aws_sdk_lambda::Client::new(&settings(&connector()).load().await)
@@ -70,9 +75,18 @@ pub async fn store(data: &DataConfig) -> Store {
 /// Creates the store of a function of the API: its calls have less time. An engine on one machine may be slower than
 /// AWS, and has no concurrency to protect.
 pub async fn http_store(data: &DataConfig) -> Store {
+    store_within(data, http_timeouts()).await
+}
+
+/// Creates the store of a function that obeys the switch: its calls have less time, as those of the API have.
+pub async fn switched_store(data: &DataConfig) -> Store {
+    store_within(data, switched_timeouts()).await
+}
+
+async fn store_within(data: &DataConfig, timeouts: TimeoutConfig) -> Store {
     match &data.endpoint {
         Some(_) => store(data).await,
-        None => Store::new(dynamodb_within(None, http_timeouts()).await, data.tables.clone()),
+        None => Store::new(dynamodb_within(None, timeouts).await, data.tables.clone()),
     }
 }
 

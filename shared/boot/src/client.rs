@@ -24,6 +24,11 @@ const HTTP_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The timeout of opening a connection.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The same two timeouts in functions that obey the switch: a claim or a send ends that soon after the read before it.
+pub const SWITCHED_CALL_TIMEOUT: Duration = Duration::from_secs(3);
+#[cfg(feature = "aws")]
+const SWITCHED_ATTEMPT_TIMEOUT: Duration = Duration::from_millis(1_400);
+
 pub(crate) fn timeouts() -> TimeoutConfig {
     timeouts_of(CALL_TIMEOUT, ATTEMPT_TIMEOUT)
 }
@@ -31,6 +36,11 @@ pub(crate) fn timeouts() -> TimeoutConfig {
 #[cfg(feature = "aws")]
 pub(crate) fn http_timeouts() -> TimeoutConfig {
     timeouts_of(HTTP_CALL_TIMEOUT, HTTP_ATTEMPT_TIMEOUT)
+}
+
+#[cfg(feature = "aws")]
+pub(crate) fn switched_timeouts() -> TimeoutConfig {
+    timeouts_of(SWITCHED_CALL_TIMEOUT, SWITCHED_ATTEMPT_TIMEOUT)
 }
 
 fn timeouts_of(call: Duration, attempt: Duration) -> TimeoutConfig {

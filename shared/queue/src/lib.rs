@@ -16,4 +16,4 @@ pub mod transaction_queue;
 pub use error::QueueError;
 pub use in_process::Queue;
 pub use message::{MessageKind, PaymentRequest, SettlementResult, SettlementResultError};
-pub use transaction_queue::TransactionQueue;
+pub use transaction_queue::{SENT_AT_ONCE, TransactionQueue};

@@ -9,6 +9,9 @@ use crate::error::QueueError;
 use crate::in_process::Queue;
 use crate::message::PaymentRequest;
 
+/// The most requests of one send: as many as SQS gets in calls that are made at once, so that a send takes the time of one call.
+pub const SENT_AT_ONCE: usize = 40;
+
 /// A queue of payment requests.
 #[async_trait]
 pub trait TransactionQueue: Debug + Send + Sync {

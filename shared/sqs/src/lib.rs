@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 use futures::StreamExt as _;
 use payments_model::account::MAX_ACCOUNT_ID_BYTES;
 use payments_model::{AccountId, OutageKind};
-use payments_queue::{PaymentRequest, QueueError, TransactionQueue};
+use payments_queue::{PaymentRequest, QueueError, SENT_AT_ONCE, TransactionQueue};
 
 /// The most messages of one SendMessageBatch.
 pub const MAX_BATCH_MESSAGES: usize = 10;
@@ -26,6 +26,7 @@ pub const MAX_BATCH_BYTES: usize = 256 * 1024;
 
 /// The most batches that are sent at once. A Lambda batch of 100 records makes 10 of them.
 pub const CONCURRENT_BATCHES: usize = 4;
+const _: () = assert!(SENT_AT_ONCE <= MAX_BATCH_MESSAGES * CONCURRENT_BATCHES);
 
 /// A standard SQS queue.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! Failed calls to DynamoDB, classified once.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use payments_model::{Outage, OutageKind};
@@ -52,6 +53,24 @@ impl StoreError {
     #[must_use]
     pub fn worse(known: Option<Self>, new: Self) -> Self {
         known.filter(|known| known.kind() == OutageKind::Broken).unwrap_or(new)
+    }
+
+    /// A reply that came too late to be used.
+    #[must_use]
+    pub fn late(operation: &'static str) -> Self {
+        Self::Unavailable { operation, source: "the reply came too late".into() }
+    }
+
+    /// The same error for another caller.
+    #[must_use]
+    pub fn shared(error: &Arc<Self>) -> Self {
+        let source = Box::new(Arc::clone(error));
+        match &**error {
+            Self::Throttled { operation, .. } => Self::Throttled { operation, source },
+            Self::Unavailable { operation, .. } => Self::Unavailable { operation, source },
+            Self::Refused { operation, .. } => Self::Refused { operation, source },
+            Self::Unreadable { table, key, why } => Self::unreadable(table, key.as_str(), why),
+        }
     }
 
     /// An item that cannot be read. Its table and its key are needed to find it.

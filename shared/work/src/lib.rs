@@ -1,4 +1,5 @@
 //! The one driver of paced work: rounds of calls until nothing is left, the deadline comes, or calls keep failing.
+//! Beside it, the switch, which stops some of it.
 
 mod drive;
 mod halt;
@@ -6,6 +7,7 @@ mod retried;
 mod retries;
 mod round;
 mod scheduled_run;
+mod switch;
 
 pub use drive::{Work, drive};
 pub use halt::Halt;
@@ -13,3 +15,4 @@ pub use retried::retried;
 pub use retries::{Retries, Waits};
 pub use round::{Round, at_once};
 pub use scheduled_run::ScheduledRun;
+pub use switch::{SWITCH_WORKS_WITHIN, SwitchReader};

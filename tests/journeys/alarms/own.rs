@@ -7,6 +7,8 @@ use http::Method;
 use object_store::ObjectStoreExt as _;
 use payments_alarms::Sample;
 use payments_machine::Handlers as _;
+use payments_machine::given::{stop, turn_switch};
+use payments_model::{BusinessDate, Hold, Switch, SwitchChange};
 use payments_tests::events::files::function_of;
 use payments_tests::events::triggers::{delivered, found_by, now_of, world_of};
 use payments_tests::given::ACCOUNT;
@@ -68,6 +70,16 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
     let settled = damaged(DAY, "PROCESSED", NO_TRAIL, none()).await?;
     for (what, alarm, world, now, run, deadline) in [
         ("a damaged index entry", "SweepFailures", entry, ONE, SWEEP, NO_DEADLINE),
+        ("a stop", "PaymentsStopped", switched(ONE, stop).await?, ONE, SWEEP, NO_DEADLINE),
+        (
+            "a hold since yesterday",
+            "HeldForLong",
+            switched("2090-06-14T12:00:00Z", hold).await?,
+            ONE,
+            SWEEP,
+            NO_DEADLINE,
+        ),
+        ("a damaged switch", "SwitchUnreadable", unreadable_switch().await?, ONE, SWEEP, NO_DEADLINE),
         ("a payment that stays pending", "PaymentsStuckPending", stuck, "2090-06-27T00:05:00Z", REDRIVE, NO_DEADLINE),
         ("a damaged pending head", "RedriveFailures", pending, ONE, REDRIVE, NO_DEADLINE),
         ("a recount without time", "RecountUnfinished", world_of(COUNTED).await?, ONE, RECOUNT, 0),
@@ -150,6 +162,24 @@ async fn damaged(steps: &[&str], status: &str, damage: &str, value: AttributeVal
     let is_it = |head: &Item| head["status"].as_s().is_ok_and(|found| found == status);
     let head = world.heads(ACCOUNT).await?.into_iter().find(is_it).with_context(|| format!("no head is {status}"))?;
     world.update(&head, damage, &[(":value", value)]).await?;
+    Ok(world)
+}
+
+/// A world whose switch was turned at this time.
+async fn switched(at: &str, turn: impl FnOnce(&mut Switch, SwitchChange)) -> Result<World> {
+    let world = World::open().await?;
+    turn_switch(&world.store().await, at.parse()?, turn).await?;
+    Ok(world)
+}
+
+fn hold(switch: &mut Switch, change: SwitchChange) {
+    switch.holds.push(Hold { from: BusinessDate::MIN, to: BusinessDate::MIN, change });
+}
+
+async fn unreadable_switch() -> Result<World> {
+    let world = World::open().await?;
+    let damaged = item([("pk", text("CONTROL")), ("sk", text("SWITCH")), ("stopped", text("no"))]);
+    world.put_items(&world.environment.tables.history, [damaged]).await?;
     Ok(world)
 }
 

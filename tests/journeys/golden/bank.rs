@@ -1,8 +1,8 @@
 //! Golden items of the bank's own work: runs, figures, the report's run, drift, findings, the audit trail.
 
 use payments_model::{
-    ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Money, PaymentId, Settlement,
-    Slot, State, Status, Told,
+    ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Hold, Money, PaymentId,
+    Settlement, Slot, State, Status, Switch, SwitchChange, Told,
 };
 use payments_store::key::LANES;
 use payments_store::{
@@ -57,6 +57,13 @@ fn undo() -> Result<Undo> {
     };
     let ended = UndoPlan { run: Some(UndoRun { ended_at: Some(AT.parse()?), ..run }), ..plan.clone() };
     Ok(Undo { id: UNDO.parse()?, revision: 1, plans: vec![ended, UndoPlan { number: 2, ..plan }] })
+}
+
+/// A switch that stops all, and holds dates.
+fn switch() -> Result<Switch> {
+    let change = SwitchChange { by: Actor::operator("ada"), at: AT.parse()?, reason: "a wrong feed".to_owned() };
+    let holds = vec![Hold { from: date()?, to: "2026-12-03".parse()?, change: change.clone() }];
+    Ok(Switch { version: 1, stopped: true, change: Some(change), holds, freed_at: Some(AT.parse()?) })
 }
 
 /// The payment of the findings.
@@ -121,6 +128,7 @@ pub(super) async fn written() -> Result<World> {
     recounted.shift_sum("GBP".parse()?, Status::Pending, 1 << 64);
     store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
     ensure!(store.change_undo(&undo()?).await?, "it is the first");
+    ensure!(store.change_switch(&switch()?).await?, "it is the first");
     put_findings(&store, findings()?.into()).await?;
     for (name, subject) in actions()?.into_iter().zip([Some("user-1".to_owned()), None]) {
         let has_outcome = subject.is_some();
@@ -160,6 +168,7 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     to.keep_evidence(date()?, &evidence, None).await?;
     let [open] = from.open_undos().await?.try_into().map_err(|_| anyhow::anyhow!("one is open"))?;
     ensure!(to.change_undo(&from.undo(&open).await?.context("no undo")?).await?, "it is the first");
+    ensure!(to.change_switch(&from.switch().await?).await?, "it is the first");
     let found: Vec<Finding> = from.findings_of(payment()?).await?.into_iter().collect::<Result<_, _>>()?;
     put_findings(&to, found).await?;
     for name in actions()? {

@@ -199,8 +199,11 @@ impl Mentions<'_> {
     }
 }
 
-/// The pattern of the partition keys that a function makes: its format text up to the first placeholder.
+/// The pattern of the partition keys that a function makes: its format text up to the first placeholder, or one key.
 fn partition_pattern(function: &Function) -> Option<String> {
+    if let [syn::Stmt::Expr(Expr::MethodCall(call), None)] = &function.body.stmts[..] {
+        return text_of(&call.receiver).filter(|key| key.bytes().all(|byte| byte.is_ascii_uppercase()));
+    }
     let [syn::Stmt::Macro(syn::StmtMacro { mac, .. })] = &function.body.stmts[..] else {
         let [syn::Stmt::Expr(Expr::Macro(expression), None)] = &function.body.stmts[..] else { return None };
         return pattern_of(&expression.mac);

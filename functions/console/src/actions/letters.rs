@@ -1,12 +1,12 @@
 //! Moving dead letters back to the queue from which they came.
 
 use maud::html;
-use payments_http::{Form, Problem, ProblemKind, invalid_field};
+use payments_http::{Form, Problem, invalid_field};
 
 use crate::actions::preview::{Buttons, Preview, counted};
-use crate::config::Paused;
+use crate::actions::standstill::Standstill;
 use crate::function::Console;
-use crate::guides::{MOVE_BACK, PAUSE};
+use crate::guides::MOVE_BACK;
 use crate::html::{fact, grouped, link};
 use crate::operations::{BankQueue, MoveBack};
 use crate::views::queues::{last_move, title as queue_title};
@@ -27,10 +27,6 @@ pub(super) fn read(form: &mut Form) -> Result<BankQueue, Problem> {
     }
 }
 
-/// The reason not to move messages during a pause: the transaction service receives the messages of
-/// the queue of requests.
-const PAUSED: &str = "The parameter Paused is set, and these requests would go to the transaction service. Resume with Paused=none, then move them back.";
-
 /// The heading of a move's preview and outcome.
 pub(super) fn title(queue: BankQueue) -> String {
     let from = queue_title(queue).to_ascii_lowercase();
@@ -40,11 +36,8 @@ pub(super) fn title(queue: BankQueue) -> String {
 impl Console {
     /// Shows how many messages there are: one or two calls.
     pub(super) async fn preview_letters(&self, queue: BankQueue) -> Result<Preview, Problem> {
-        if self.is_forbidden(queue) {
-            return Ok(Preview {
-                shown: html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } },
-                buttons: None,
-            });
+        if let Some(standstill) = self.standstill_of(queue).await? {
+            return Ok(standstill.preview());
         }
         let (state, times) = (self.operations.queue(queue).await?, self.times());
         let shown = html! {
@@ -57,7 +50,7 @@ impl Console {
             p {
                 "Remove the cause first. All messages move back, perhaps also those that arrive during the move. Each is then "
                 "processed again: a repeat changes nothing, and a message that fails again returns here. They can be weeks old. "
-                "A pause does not stop a move; " (MOVE_BACK) " says what does."
+                "Neither a pause nor a stop ends a move; " (MOVE_BACK) " says what does."
             }
         };
         let act =
@@ -67,8 +60,8 @@ impl Console {
 
     /// Starts the move.
     pub(super) async fn move_letters(&self, queue: BankQueue) -> Result<String, Problem> {
-        if self.is_forbidden(queue) {
-            return Err(Problem::new(ProblemKind::InvalidShape, PAUSED));
+        if let Some(standstill) = self.standstill_of(queue).await? {
+            return Err(standstill.problem());
         }
         Ok(match self.operations.move_back(queue).await? {
             MoveBack::Begun => format!("{queue}: the move has begun. Queues shows how far it is."),
@@ -76,7 +69,8 @@ impl Console {
         })
     }
 
-    fn is_forbidden(&self, queue: BankQueue) -> bool {
-        queue == BankQueue::RequestDeadLetters && self.config.paused != Paused::None
+    /// The reason not to move the messages, if there is one: the transaction service receives those of the queue of requests.
+    async fn standstill_of(&self, queue: BankQueue) -> Result<Option<Standstill>, Problem> {
+        if queue == BankQueue::RequestDeadLetters { Ok(self.standstill().await?) } else { Ok(None) }
     }
 }

@@ -9,9 +9,9 @@ use payments_store::Job;
 use serde_json::{Map, Value};
 
 use crate::actions::preview::{Buttons, Preview, counted};
-use crate::config::Paused;
+use crate::actions::standstill::Standstill;
 use crate::function::Console;
-use crate::guides::{PAUSE, PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
+use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
 use crate::html::day;
 use crate::operations::Startable;
 use crate::panel::panel;
@@ -167,10 +167,14 @@ impl Run {
         Value::Object(input).to_string()
     }
 
-    /// Whether a pause forbids the run. `Paused` pauses no redate: payments that fall due on a
-    /// closed date meanwhile are moved before the pause ends, or the sweep claims them.
-    fn is_forbidden_while(&self, paused: Paused) -> bool {
-        paused != Paused::None && !matches!(self, Self::Look | Self::Redate { .. })
+    /// Whether a pause or a stop forbids the run. `Paused` pauses no redate: payments that fall due on a closed date
+    /// meanwhile are moved before the pause ends, or the sweep claims them. The switch stops sweeps and redrives alone.
+    fn is_forbidden_in(&self, standstill: Standstill) -> bool {
+        match self {
+            Self::Look | Self::Redate { .. } => false,
+            Self::Sweep | Self::Redrive => true,
+            Self::Report | Self::Archive | Self::Recount { .. } => standstill == Standstill::Paused,
+        }
     }
 }
 
@@ -199,9 +203,8 @@ impl Console {
     /// Shows the effect of a run. All read the last runs; a sweep and a redrive read each shard once, and a redate each lane
     /// of the counters. Also returns the run with the numbers that it shows.
     pub(super) async fn preview_run(&self, run: &Run) -> Result<(Preview, Run), Problem> {
-        if run.is_forbidden_while(self.config.paused) {
-            let shown = html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } };
-            return Ok((Preview { shown, buttons: None }, run.clone()));
+        if let Some(standstill) = self.standstill().await?.filter(|standstill| run.is_forbidden_in(*standstill)) {
+            return Ok((standstill.preview(), run.clone()));
         }
         // A run that cannot be started needs no reads.
         match run {
@@ -259,10 +262,10 @@ impl Console {
         }
     }
 
-    /// Starts the function, unless a pause began meanwhile.
+    /// Starts the function, unless a pause or a stop began meanwhile.
     pub(super) async fn start(&self, run: &Run) -> Result<String, Problem> {
-        if run.is_forbidden_while(self.config.paused) {
-            return Err(Problem::new(ProblemKind::InvalidShape, PAUSED));
+        if let Some(standstill) = self.standstill().await?.filter(|standstill| run.is_forbidden_in(*standstill)) {
+            return Err(standstill.problem());
         }
         match run {
             Run::Recount { from, to } => drop(self.recounted(*from, *to)?),
@@ -349,10 +352,6 @@ fn oldest(heading: &str, late: &Late, times: Times) -> Markup {
 
 /// A limit of the console's knowledge of pauses.
 const BY_HAND: &str = "The console does not know whether somebody disabled the schedule or the mapping by hand, as for a holiday that is today. Ask first.";
-
-/// The reason not to start a run during a pause.
-const PAUSED: &str =
-    "The parameter Paused is set, so this is not started. Resume with Paused=none, then preview it again.";
 
 /// The reason why a run cannot be started.
 fn wrong_dates(error: impl std::fmt::Display) -> Problem {

@@ -7,9 +7,8 @@ use payments_model::{Head, PaymentId, State, UtcSecond};
 use payments_store::Moved;
 
 use crate::actions::preview::{Buttons, Preview};
-use crate::config::Paused;
 use crate::function::Console;
-use crate::guides::{PAUSE, PAYMENTS_STUCK_PENDING};
+use crate::guides::PAYMENTS_STUCK_PENDING;
 use crate::html::{account_link, amount, fact, payment_link, status};
 
 /// The name of the action.
@@ -18,9 +17,6 @@ pub(super) const NAME: &str = "send-again";
 /// The longest id of a payment and the longest number of an attempt, in bytes.
 const MAX_ID_BYTES: usize = 36;
 const MAX_ATTEMPT_BYTES: usize = 10;
-
-/// The reason not to send during a pause.
-const PAUSED: &str = "The parameter Paused is set, so nothing is sent. Resume with Paused=none, then preview it again.";
 
 /// A payment to send again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,9 +66,8 @@ impl SendAgain {
 impl Console {
     /// Shows the payment and its requests: two or three reads.
     pub(super) async fn preview_send_again(&self, again: &SendAgain) -> Result<(Preview, SendAgain), Problem> {
-        if self.config.paused != Paused::None {
-            let shown = html! { div class="notice" { p { (PAUSED) } p { "See " (PAUSE) "." } } };
-            return Ok((Preview { shown, buttons: None }, again.clone()));
+        if let Some(standstill) = self.standstill().await? {
+            return Ok((standstill.preview(), again.clone()));
         }
         let head = self.head_to_send(again.payment).await?;
         let sent = head.dispatch_attempt.unwrap_or_default();
@@ -100,8 +95,8 @@ impl Console {
         if let Some(sent) = sent_as(&head, seen, since) {
             return Ok(format!("{id}: {sent}"));
         }
-        if self.config.paused != Paused::None {
-            return Err(Problem::new(ProblemKind::InvalidShape, PAUSED));
+        if let Some(standstill) = self.standstill().await? {
+            return Err(standstill.problem());
         }
         if head.state == State::Pending && head.dispatch_attempt != Some(seen) {
             return Ok(format!("{id}: not sent, it was sent again since the preview"));

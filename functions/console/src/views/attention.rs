@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{Currency, Finding, State, Status};
+use payments_model::{Currency, Finding, State, Status, Switch};
 use payments_store::{DateCounters, DisabledBy, Job, LastRun, StoreError};
 
+use crate::actions::switch::dates_in_words;
 use crate::config::Paused;
 use crate::function::Console;
 use crate::html::{amount, grouped, link, money, payment_address, word};
@@ -49,22 +50,33 @@ enum Urgency {
 type Found = Result<Vec<Trouble>, &'static str>;
 
 impl Console {
-    /// The strip of troubles. It reads no shard of an index: the last run of each job, the open findings, the counters of the last dates, the webhook
+    /// The strip of troubles. It reads no shard of an index: the switch, the last run of each job, the open findings, the counters of the last dates, the webhook
     /// endpoints with their places, the findings of the recount, and the sizes of the queues without a receiver.
     pub(crate) async fn attention(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let times = self.times();
+        let switch = self.known_switch().await;
+        let held = switch.as_ref().ok().and_then(Option::as_ref);
         let (findings, letters, endpoints, drift, runs, overdue) = tokio::join!(
             self.contradictions(),
             self.dead_letters(),
             self.endpoints_in_trouble(times),
             self.drifted_dates(times),
             self.troubles_of_runs(times),
-            self.overdue(times)
+            self.overdue(held, times)
         );
-        let mut troubles: Vec<Trouble> = self.pause().into_iter().collect();
+        let mut troubles = Vec::new();
         let mut unknown = Vec::new();
-        for found in [overdue, runs, findings, letters, endpoints, drift] {
+        for found in [
+            switched(switch, times),
+            Ok(self.pause().into_iter().collect()),
+            overdue,
+            runs,
+            findings,
+            letters,
+            endpoints,
+            drift,
+        ] {
             match found {
                 Ok(found) => troubles.extend(found),
                 Err(what) => unknown.push(what),
@@ -146,8 +158,8 @@ impl Console {
             .collect())
     }
 
-    /// The payments of the last dates that are not claimed, by the counters.
-    async fn overdue(&self, times: Times) -> Found {
+    /// The payments of the last dates that are neither claimed nor held, by the counters.
+    async fn overdue(&self, switch: Option<&Switch>, times: Times) -> Found {
         let today = self.today();
         let counters = self.store.counters(today.minus_days(OVERDUE_DAYS), today.minus_days(1)).await;
         let counters = counters.map_err(|error| {
@@ -156,7 +168,8 @@ impl Console {
         })?;
         let scheduled = |counters: &DateCounters| counters.counts.count(Status::Scheduled).max(0);
         let late = counters.iter().map(|(date, counters)| (*date, scheduled(counters))).filter(|(_, count)| *count > 0);
-        let late: Vec<_> = late.collect();
+        let is_held = |date| switch.is_some_and(|switch| switch.is_held(date));
+        let late: Vec<_> = late.filter(|(date, _)| !is_held(*date)).collect();
         let Some((first, _)) = late.first() else { return Ok(Vec::new()) };
         let title = format!("{} overdue", grouped(late.iter().map(|(_, count)| i128::from(*count)).sum()));
         let more = html! { "Due before today and not claimed, the first on " (times.date(*first)) };
@@ -249,6 +262,32 @@ impl Console {
             .flatten()
             .collect())
     }
+}
+
+/// A stop, and the holds.
+fn switched(switch: Result<Option<Switch>, StoreError>, times: Times) -> Found {
+    let trouble = |urgency, title: String, more: &str| {
+        let target = link("bank", &[]);
+        Trouble { view: "bank", target, urgency, title, more: html! { (more) } }
+    };
+    let switch = switch.map_err(|error| {
+        tracing::error!(?error, "the switch is unknown to the strip of troubles");
+        "Switch"
+    })?;
+    let Some(switch) = switch else {
+        let more = "Nothing is claimed or sent. Its item is damaged";
+        return Ok(vec![trouble(Urgency::Now, "Stopped: the switch cannot be read".to_owned(), more)]);
+    };
+    let stop = switch.change.as_ref().filter(|_| switch.stopped).map(|stop| {
+        let title = format!("Stopped by {} since {}", stop.by.name(), times.brief_text(stop.at));
+        trouble(Urgency::Now, title, &stop.reason)
+    });
+    let holds = switch.holds.iter().map(|hold| {
+        let title = format!("Payments due {} are held", dates_in_words(hold.from, hold.to));
+        let since = times.brief_text(hold.change.at);
+        trouble(Urgency::Today, title, &format!("By {} since {since}: {}", hold.change.by.name(), hold.change.reason))
+    });
+    Ok(stop.into_iter().chain(holds).collect())
 }
 
 /// The sums of the stuck payments, if the run names all of them.

@@ -14,6 +14,7 @@ use crate::html::{copied, fact, grouped, heading, link, top, word};
 use crate::panel::{ACTIONS, cards, empty, hidden, opens, panel};
 use crate::runs::{Runs, end, last, name, purpose};
 use crate::times::Times;
+use crate::views::switch::switched;
 
 /// The number of days back and ahead for which the recount's findings are shown. An operator can
 /// recount other dates; only the function's log has those findings.
@@ -34,12 +35,13 @@ const JOBS: [(Job, Option<(&str, &str)>); 8] = [
 ];
 
 impl Console {
-    /// The view of the bank. It reads the last runs, the report's last run, the recount's findings, and the head of the log.
+    /// The view of the bank. It reads the switch, the last runs, the report's last run, the recount's findings, and the head of the log.
     pub(crate) async fn bank(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let times = self.times();
         let (findings, runs) = (self.recount_findings().await?, self.last_runs().await?);
         let (report, log) = (self.store.last_report_run().await?, self.store.log_head().await?);
+        let switch = self.known_switch().await?;
         Ok(html! {
             (top(&heading("Bank"), times))
             (self.paused_notice())
@@ -57,6 +59,7 @@ impl Console {
                             (fact("Shards", &html! { (self.config.read_shards.get()) " are read" }))
                         }
                     }))
+                    (switched(switch.as_ref(), times))
                     (panel(&html! { "Last report" }, &html! { a href=(link("reports", &[])) { "All reports" } }, &reported(report.as_ref(), times)))
                     (panel(&html! { "Event log" }, &html! {}, &event_log(log.as_ref(), times)))
                 }

@@ -207,7 +207,7 @@ fn longest(
 /// The payments that are due and not claimed.
 fn unclaimed(scheduled: &Late, times: Times) -> Markup {
     let more = if scheduled.more { "the first " } else { "" };
-    let note = html! { "More than a few minutes late means that the sweep does not keep up, is paused, or fails. See " (PAYMENTS_OVERDUE) };
+    let note = html! { "More than a few minutes late means that the sweep does not keep up, is paused, stopped or held, or fails. See " (PAYMENTS_OVERDUE) };
     panel(
         &html! { "Due, not claimed yet " span class="quiet" { (more) (scheduled.rows.len()) } },
         &note,

@@ -91,8 +91,8 @@ pub struct DueRange {
 pub enum DueUntil {
     /// From the earliest date to this date and instant, included.
     Instant(BusinessDate, UtcSecond),
-    /// Of this date alone, to this instant, included.
-    InstantOf(BusinessDate, UtcSecond),
+    /// From the first date to the second date and this instant, included.
+    InstantFrom(BusinessDate, BusinessDate, UtcSecond),
     /// From the earliest date to this date, excluded.
     Before(BusinessDate),
     /// All of this date.
@@ -110,8 +110,8 @@ impl DueRange {
             DueUntil::Instant(date, at) => {
                 (DueSort::start_of_status(self.status), DueSort::end_at(self.status, date, at))
             }
-            DueUntil::InstantOf(date, at) => {
-                (DueSort::start_of(self.status, date), DueSort::end_at(self.status, date, at))
+            DueUntil::InstantFrom(from, date, at) => {
+                (DueSort::start_of(self.status, from), DueSort::end_at(self.status, date, at))
             }
             DueUntil::Before(date) => (DueSort::start_of_status(self.status), DueSort::start_of(self.status, date)),
             DueUntil::Date(date) => (DueSort::start_of(self.status, date), DueSort::end_of(self.status, date)),

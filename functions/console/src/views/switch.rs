@@ -1,0 +1,80 @@
+//! The switch: whether all claims and sends are stopped, the holds of due dates, and their meaning for a payment.
+
+use maud::{Markup, html};
+use payments_model::{Switch, SwitchChange};
+use payments_store::StoreError;
+
+use crate::function::Console;
+use crate::guides::{INCIDENT, SWITCH_UNREADABLE};
+use crate::html::fact;
+use crate::panel::{hidden, opens, panel};
+use crate::times::Times;
+
+/// The meaning of a stop to a payment, by its place.
+const MEANINGS: [(&str, &str); 5] = [
+    ("Scheduled", "It is not claimed. It can be amended and cancelled."),
+    ("Claimed, not sent", "It stays pending. After the resume, a redrive sends its request."),
+    ("In the request queue", "The transaction service still receives it."),
+    ("Received by the service", "The service decides, and may pay it."),
+    ("Settled", "It stays settled. Results are recorded as ever."),
+];
+
+/// The panel of the switch, with its actions.
+pub(crate) fn switched(switch: Option<&Switch>, times: Times) -> Markup {
+    let Some(known) = switch else {
+        let says = html! { p class="pad" { span class="pill stop" { "Unreadable" } " Nothing is claimed or sent. See " (SWITCH_UNREADABLE) "." } };
+        return panel(&html! { "Switch" }, &html! {}, &says);
+    };
+    let stop = known.change.as_ref().filter(|_| known.stopped);
+    let content = html! {
+        dl class="facts" {
+            (fact("Claims and sends", &html! {
+                @match stop {
+                    Some(stop) => { span class="pill stop" { "Stopped" } " " (changed(stop, times)) },
+                    None => "go on",
+                }
+            }))
+            @for hold in &known.holds {
+                @let (from, to) = (hold.from.to_string(), hold.to.to_string());
+                (fact("Held", &html! {
+                    (times.date(hold.from)) @if hold.to > hold.from { " to " (times.date(hold.to)) } " " (changed(&hold.change, times)) " "
+                    (opens("release-dates", "Release…", "", &[("from", &from), ("to", &to)]))
+                }))
+            }
+        }
+        div class="pad row" {
+            @if stop.is_some() { (opens("resume", "Resume…", "danger", &[])) } @else { (opens("stop", "Stop…", "danger", &[])) }
+        }
+        form data-action="hold-dates" class="pad" {
+            div class="fields" {
+                label { "From" input name="from" type="date" required; }
+                label { "To" input name="to" type="date" required; }
+                div class="row all" { button { "Hold dates…" } }
+            }
+            (hidden("step", "preview"))
+        }
+        details class="pad" {
+            summary { "A stop, and a payment that is" }
+            dl class="facts" { @for (place, meaning) in MEANINGS { (fact(place, &html! { (meaning) })) } }
+        }
+    };
+    panel(&html! { "Switch" }, &html! { "See " (INCIDENT) }, &content)
+}
+
+impl Console {
+    /// Reads the switch. `None` if its item cannot be read.
+    pub(crate) async fn known_switch(&self) -> Result<Option<Switch>, StoreError> {
+        match self.store.switch().await {
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(%error, "the switch cannot be read, which means stopped");
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
+    }
+}
+
+/// The operator, the time and the reason of a change.
+fn changed(change: &SwitchChange, times: Times) -> Markup {
+    html! { "by " (change.by.name()) ", " (times.aged(change.at)) ": " (change.reason) }
+}

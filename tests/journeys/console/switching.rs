@@ -1,0 +1,137 @@
+//! Operators stop and resume all claims and sends, and hold due dates; the strip and the view Bank say so.
+
+use anyhow::Result;
+use payments_machine::given::turn_switch;
+use payments_model::Hold;
+use payments_tests::World;
+use payments_tests::tables::{audited, item, text};
+
+use super::acting::{Offered, confirm, offered, preview};
+use super::{page, rent};
+
+const BEGAN: &str = "2026-12-01T14:02:00Z";
+
+/// A bank with a payment that is due.
+async fn due() -> Result<World> {
+    let world = World::open().await?;
+    rent(&world, "rent").await?;
+    world.count_all().await?;
+    world.set_clock(BEGAN)?;
+    Ok(world)
+}
+
+/// Confirms a turn with a reason, and returns its outcome in the trail.
+async fn turned(world: &World, request: &str, offer: &Offered, reason: &str) -> Result<String> {
+    let offer = offer.clone().with("reason", reason);
+    confirm(world, request, &offer).await?;
+    let trail = world.audit_trail().await?;
+    Ok(trail.iter().find(|entry| entry.intent.request == request).map(audited).unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn one_person_stops_all_with_a_reason_and_the_strip_says_so_first() -> Result<()> {
+    let world = due().await?;
+    world.forget();
+    let offer = offered(&world, "stop", "").await?;
+    assert_eq!(world.recorder.take_operations(), ["GetItem"], "a stop reads no shard");
+    for reason in ["", " ", "a\nb", &"é".repeat(201)] {
+        world.answered(offer.clone().with("reason", reason).ask(), 400).await?;
+    }
+    assert!(!world.store().await.switch().await?.stopped);
+    let done = turned(&world, "first", &offer, "the feed of <b>shop</b> is wrong").await?;
+    assert_eq!(done, "stopped; nothing is claimed or sent from five seconds later on");
+    let switch = world.store().await.switch().await?;
+    assert!(switch.stopped && switch.version == 1, "{switch:?}");
+    assert_eq!(turned(&world, "again", &offer, "the feed of <b>shop</b> is wrong").await?, "", "it is the same action");
+    let strip = page(&world, "attention").await?;
+    let first = strip.split("<li").nth(1).unwrap_or_default();
+    assert!(first.contains("<b>Stopped by ") && first.contains("since 14:02</b>"), "{strip}");
+    assert!(first.contains("the feed of &lt;b&gt;shop&lt;/b&gt; is wrong"), "{strip}");
+    let bank = page(&world, "bank").await?;
+    assert!(bank.contains("Resume…") && !bank.contains("Stop…") && bank.contains("Received by the service"), "{bank}");
+    let shown = preview(&world, "stop", "").await?;
+    assert!(shown.contains("not stopped again, it is stopped by") && !shown.contains("name=\"reason\""), "{shown}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn while_all_is_stopped_nothing_is_swept_redriven_or_sent_by_hand() -> Result<()> {
+    let world = due().await?;
+    let start = offered(&world, "start-sweep", "").await?;
+    turned(&world, "stop", &offered(&world, "stop", "").await?, "why").await?;
+    let refused = "All claims and sends are stopped";
+    let id = rent(&world, "another").await?;
+    for (action, form) in [
+        ("start-sweep", ""),
+        ("start-redrive", ""),
+        ("send-again", &*format!("payment={id}")),
+        ("move-dead-letters", "queue=request-dead-letters"),
+    ] {
+        let shown = preview(&world, action, form).await?;
+        assert!(shown.contains(refused) && shown.contains("#operations?at=stop-a-wrong-feed"), "{action}: {shown}");
+    }
+    for (action, form) in [("start-report", ""), ("move-dead-letters", "queue=result-dead-letters")] {
+        assert!(!preview(&world, action, form).await?.contains(refused), "{action}");
+    }
+    // The stop began after the preview.
+    confirm(&world, "start", &start).await?;
+    let trail = world.audit_trail().await?;
+    let entry = trail.iter().find(|entry| entry.intent.request == "start");
+    assert!(entry.is_some_and(|entry| audited(entry).starts_with(&format!("refused: {refused}"))), "{trail:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> Result<()> {
+    let world = due().await?;
+    turned(&world, "stop", &offered(&world, "stop", "").await?, "why").await?;
+    let shown = preview(&world, "resume", "").await?;
+    assert!(shown.contains("<b>1</b> scheduled until today") && shown.contains("about 0 requests"), "{shown}");
+    let late = offered(&world, "resume", "").await?;
+    let form = "from=2026-12-01&to=2026-12-02";
+    assert!(preview(&world, "hold-dates", form).await?.contains("<b>1</b>"));
+    let held = turned(&world, "hold", &offered(&world, "hold-dates", form).await?, "why").await?;
+    assert_eq!(held, "held; no claims from five seconds later on");
+    assert_eq!(turned(&world, "late", &late, "why").await?, "not resumed, the switch changed since the preview");
+    world.answered(late.with("version", "").with("reason", "why").ask(), 400).await?;
+    let shown = preview(&world, "resume", "").await?;
+    assert!(shown.contains("<b>0</b> scheduled until today") && shown.contains("1 holds stay"), "{shown}");
+    let resumed = turned(&world, "resume", &offered(&world, "resume", "").await?, "it is undone").await?;
+    assert_eq!(resumed, "resumed; the next sweep claims, and redrives send what was skipped");
+    let switch = world.store().await.switch().await?;
+    assert!(!switch.stopped && switch.holds.len() == 1 && switch.freed_at == Some(BEGAN.parse()?), "{switch:?}");
+    // The day after, the held payment is not overdue.
+    world.set_clock("2026-12-02T14:02:00Z")?;
+    let strip = page(&world, "attention").await?;
+    assert!(strip.contains("<b>Payments due from Tue 1 Dec to Wed 2 Dec are held</b>"), "{strip}");
+    assert!(!strip.contains("overdue"), "{strip}");
+    let released = turned(&world, "release", &offered(&world, "release-dates", form).await?, "why").await?;
+    assert_eq!(released, "released; the next sweep claims what is due");
+    assert!(page(&world, "attention").await?.contains("<b>1 overdue</b>"));
+    let shown = preview(&world, "release-dates", form).await?;
+    assert!(shown.contains("no hold has exactly these dates"), "{shown}");
+    world.answered(super::acting::preview_of("hold-dates", "from=2026-12-02&to=2026-12-01"), 400).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_full_or_damaged_switch_says_what_to_do() -> Result<()> {
+    let world = due().await?;
+    let at = BEGAN.parse()?;
+    let date = "2026-12-24".parse()?;
+    let hold = |change| Hold { from: date, to: date, change };
+    turn_switch(&world.store().await, at, |switch, change| switch.holds = vec![hold(change); 16]).await?;
+    let shown = preview(&world, "hold-dates", "from=2026-12-01&to=2026-12-01").await?;
+    assert!(shown.contains("there are 16 holds; release one, or stop all"), "{shown}");
+    let stop = offered(&world, "stop", "").await?;
+    let damaged = item([("pk", text("CONTROL")), ("sk", text("SWITCH")), ("stopped", text("no"))]);
+    world.put_items(&world.environment.tables.history, [damaged]).await?;
+    assert!(page(&world, "attention").await?.contains("<b>Stopped: the switch cannot be read</b>"));
+    assert!(page(&world, "bank").await?.contains("#alarms?at=switchunreadable"));
+    for action in ["stop", "resume"] {
+        assert!(preview(&world, action, "").await?.contains("The switch cannot be read"), "{action}");
+    }
+    assert!(turned(&world, "stop", &stop, "why").await?.starts_with("refused: The switch cannot be read"));
+    assert!(preview(&world, "start-sweep", "").await?.contains("All claims and sends are stopped"));
+    Ok(())
+}
