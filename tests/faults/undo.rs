@@ -69,7 +69,8 @@ impl Fixture {
     pub(crate) async fn release(&self) -> Result<()> {
         let store = &self.dependencies.store;
         let switch = store.switch().await?;
-        let released = Switch { version: switch.version + 1, holds: Vec::new(), ..switch };
+        let freed_at = Some(self.dependencies.clock.now());
+        let released = Switch { version: switch.version + 1, holds: Vec::new(), freed_at, ..switch };
         ensure!(store.change_switch(&released).await?, "another change of the switch was faster");
         Ok(())
     }

@@ -12,7 +12,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use payments_files::{PlanReader, PlanRow, UndoEnd, decode_part, part_path, plan_path};
 use payments_machine::layers::attributes::text;
 use payments_machine::layers::random::happens;
-use payments_model::{PaymentId, Switch, UndoId};
+use payments_model::{PaymentId, Switch, UndoId, UtcSecond};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
@@ -52,12 +52,14 @@ async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
     }
     let last = bank.begin + TimeDelta::days(i64::from(days) - 2);
     loop {
-        pause(TimeDelta::minutes(random.i64(300..3 * 1_440))).await;
-        if bank.time.now() > last {
-            return;
+        let left = last - bank.time.now();
+        pause(TimeDelta::minutes(random.i64(300..3 * 1_440)).min(left.max(TimeDelta::zero()))).await;
+        let operator = Operator { bank: &bank, files: &files };
+        if bank.time.now() >= last {
+            // A restore may have brought back a hold.
+            return bank.busy_with(operator.release(), "holds are not released").await;
         }
         bank.faults.count(FaultKind::WrongFeed);
-        let operator = Operator { bank: &bank, files: &files };
         bank.busy_with(operator.undo(&mut random), "an undo failed").await;
     }
 }
@@ -187,7 +189,8 @@ impl Operator<'_> {
                     .filter(|hold| !hold.change.by.as_str().starts_with("b:undo/"))
                     .cloned()
                     .collect();
-                let released = Switch { version: switch.version + 1, holds, ..switch.clone() };
+                let freed_at = UtcSecond::new(self.bank.time.now()).ok();
+                let released = Switch { version: switch.version + 1, holds, freed_at, ..switch.clone() };
                 if released.holds == switch.holds || store.change_switch(&released).await.is_ok_and(|is_done| is_done) {
                     return Ok(());
                 }
