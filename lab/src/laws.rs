@@ -20,6 +20,7 @@ mod no_payment_twice_or_lost;
 mod one_content;
 mod one_settlement;
 pub mod reports;
+pub(crate) mod stops;
 pub(crate) mod told_times;
 pub(crate) mod undone;
 

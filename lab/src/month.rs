@@ -26,7 +26,7 @@ use crate::plans::outages::Outage;
 use crate::settings::Settings;
 use crate::time::pause;
 use crate::workloads::triggers;
-use crate::workloads::{amendments, clients, expiry, hostile, readers, redates, restores, undos, webhooks};
+use crate::workloads::{amendments, clients, expiry, hostile, readers, redates, restores, stops, undos, webhooks};
 use crate::world::alarms::RaisedAlarms;
 use crate::world::bank::Bank;
 use crate::{ending, minutes};
@@ -135,6 +135,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     spawn_local(readers::follow_events(Arc::clone(&bank)));
     spawn_local(hostile::run(Arc::clone(&bank), end));
     spawn_local(expiry::run(Arc::clone(&bank)));
+    spawn_local(stops::run(Arc::clone(&bank)));
     restores::start(&bank, &files, settings.days);
     redates::start(&bank, settings.days);
     undos::start(&bank, &files, settings);

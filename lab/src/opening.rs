@@ -98,6 +98,7 @@ pub(crate) async fn build(
         weakness: settings.weakness,
         broken: broken.clone(),
         metrics: metrics.clone(),
+        stops: faults.has(FaultKind::Stopped) && settings.outages.is_empty(),
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let faulty = faulty(&files, &faults, &switches, &broken, settings.weakness);

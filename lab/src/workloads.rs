@@ -13,6 +13,7 @@ pub(crate) mod redates;
 pub(crate) mod restored;
 pub(crate) mod restores;
 pub(crate) mod runbook;
+pub(crate) mod stops;
 pub(crate) mod triggers;
 pub(crate) mod undos;
 pub(crate) mod unsendable;

@@ -164,8 +164,10 @@ async fn main() -> Result<()> {
     let store = |tables| async { anyhow::Ok(Store::new(client(endpoint.as_deref()).await?, tables)) };
     let is_done = match command {
         Command::Rebuild(choices) => {
-            let store = store(note.tables()).await?;
-            return rebuild(store, (&note, &stack, &file), choices, &mut runner).await;
+            let replaced = TableNames { history: note.history.old.clone(), ..note.tables() };
+            let replaced = if note.history.is_new() { Some(store(replaced).await?) } else { None };
+            let stores = (store(note.tables()).await?, replaced);
+            return rebuild(stores, (&note, &stack, &file), choices, &mut runner).await;
         }
         Command::Begin { old, uncounted } => {
             let tables = if old { TableNames { log: note.log.old.clone(), ..note.tables() } } else { note.tables() };

@@ -7,15 +7,19 @@
 //! | `reports` | the payments that were reported since |
 //! | `except` | the events that are left out |
 //! | `decide` | the decision about a payment |
+//! | `found` | the heads and details of some payments |
 //! | `run` | the walk through all payments |
 //! | `counts` | the counters |
+//! | `contradictions` | findings of results that contradict their payments |
 //! | `details` | details without a head |
 //! | `outcome` | the changes, findings and totals |
 
+mod contradictions;
 mod counts;
 mod decide;
 mod details;
 mod except;
+mod found;
 mod known;
 mod outcome;
 mod redates;

@@ -74,7 +74,7 @@ fn except(text: &str) -> Result<String, ExceptError> {
 
 /// Shows what is brought back, or brings it back. The first run that changes something notes its choices, and the last one its end.
 pub(crate) async fn rebuild(
-    store: Store,
+    (store, replaced): (Store, Option<Store>),
     (note, stack, file): (&Note, &StackNow, &Path),
     choices: Choices,
     runner: &mut Runner<'_>,
@@ -92,6 +92,7 @@ pub(crate) async fn rebuild(
     let now = Clock::system().now();
     let rebuild = Rebuild {
         store,
+        replaced,
         source,
         reports: open(&choices.reports)?,
         to: note.hot.to.context("the hot table was not restored, so there is nothing to bring back")?,

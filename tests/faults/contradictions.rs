@@ -16,7 +16,7 @@ use crate::poison::bodies;
 /// The payments that do not have exactly one finding, which is open.
 pub(crate) async fn without_one_finding(fixture: &Fixture, intents: &[Intent]) -> Result<Vec<String>> {
     let store = fixture.world.store().await;
-    let open = store.open_findings(u16::MAX).await?.findings;
+    let open = store.open_findings(None, u16::MAX).await?.findings;
     let open: Vec<PaymentId> = open.into_iter().map(|open| Ok(open?.key.slot.payment_id)).collect::<Result<_>>()?;
     let mut wrong = Vec::new();
     for intent in intents {

@@ -25,6 +25,7 @@ mod answer;
 mod aws_operations;
 mod config;
 mod function;
+pub mod gate;
 mod guides;
 mod html;
 mod operations;

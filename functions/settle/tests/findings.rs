@@ -39,8 +39,8 @@ impl Alone {
     }
 
     async fn open(&self) -> Result<Vec<Finding>> {
-        let open = self.given.store.open_findings(10).await?;
-        assert!(!open.more);
+        let open = self.given.store.open_findings(None, 10).await?;
+        assert!(open.next.is_none());
         Ok(open.findings.into_iter().collect::<Result<_, _>>()?)
     }
 
@@ -131,8 +131,8 @@ async fn open_findings_come_in_parts() -> Result<()> {
         drop(alone.deliver(&[processed(&cancelled, "TX-1")]).await?);
     }
     for (most, found) in [(2, 2), (4, 3)] {
-        let open = alone.given.store.open_findings(most).await?;
-        assert_eq!((open.findings.len(), open.more), (found, most == 2));
+        let open = alone.given.store.open_findings(None, most).await?;
+        assert_eq!((open.findings.len(), open.next.is_some()), (found, most == 2));
     }
     Ok(())
 }

@@ -68,6 +68,8 @@ pub enum FaultKind {
     CutOff,
     /// Sending is paused for hours.
     Paused,
+    /// An operator stops all claims and sends for minutes.
+    Stopped,
     /// The hot table is lost, or both tables are, and an operator restores them.
     Restored,
     /// The log's own table is lost with the hot table.

@@ -285,6 +285,8 @@ impl Operator<'_> {
         let except = format!("actor=client:{FAULTY}").parse()?;
         Ok(Rebuild {
             store: self.bank.lambda.operator().clone(),
+            // The law of findings holds months without a restore alone.
+            replaced: None,
             source: loss.log.as_ref().map_or(Source::Log, |_| log_loss::journal(self.files)),
             reports: Arc::new(PrefixStore::new(Arc::clone(self.files), "reports")),
             to: loss.to,

@@ -108,6 +108,8 @@ pub(crate) struct State {
     pub(crate) busy: usize,
     /// Whether the operator repairs counters.
     pub(crate) repairing: bool,
+    /// Whether an operator has stopped all claims and sends.
+    pub(crate) stopped: bool,
 }
 
 impl State {
@@ -134,6 +136,7 @@ impl State {
             began: BTreeMap::new(),
             busy: 0,
             repairing: false,
+            stopped: false,
         }
     }
 }

@@ -11,6 +11,7 @@ use aws_smithy_runtime_api::client::auth::AuthSchemeId;
 use chrono::TimeDelta;
 use object_store::ObjectStore;
 use payments_bank::{Dependencies, Functions, OneMachine};
+use payments_boot::switched_timeouts;
 use payments_machine::layers::own_quota;
 use payments_machine::layers::random::Seed;
 use payments_machine::{Environment, Stack, Template};
@@ -80,7 +81,10 @@ impl Lambda {
                 let ahead = TimeDelta::milliseconds(ahead) + network.ahead(caller);
                 Ok(Dependencies {
                     store: Store::new(client, stack.environment.tables.clone()),
-                    requests: sqs::queue_over(network.layers(caller), |config| config),
+                    requests: sqs::queue_over(network.layers(caller), |config| match network.has_stops() {
+                        true => config.timeout_config(switched_timeouts()),
+                        false => config,
+                    }),
                     clock: time.clock(ahead),
                     metrics: stack.metrics.for_function(caller.function),
                     reports: Arc::clone(reports),
@@ -167,5 +171,7 @@ fn client(stack: &Stack, network: &Network, caller: Caller) -> Client {
     let config =
         stack.client().config().to_builder().allow_no_auth().auth_scheme_preference([AuthSchemeId::new("noAuth")]);
     let config = config.endpoint_resolver(endpoint);
-    Client::from_conf(config.http_client(network.layers(caller)).retry_partition(own_quota()).build())
+    let config = config.http_client(network.layers(caller)).retry_partition(own_quota());
+    let obeys = network.has_stops() && ["daily-due-sweeper", "dispatch"].contains(&caller.function);
+    Client::from_conf(if obeys { config.timeout_config(switched_timeouts()) } else { config }.build())
 }

@@ -18,10 +18,11 @@ use payments_machine::layers::trace::Trace;
 use payments_machine::layers::weaken::{Swallow, Weaken, Weakness};
 use payments_machine::layers::{Answer, Next, WRITES, names};
 use payments_machine::{Call, CapacityUse, Direct, Fate, Layers};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::facts::heads::{HOT, id_of, is_of_head};
 use crate::laws::calls::Complaints;
+use crate::laws::stops::{self, HISTORY};
 use crate::laws::told_times::check_told;
 use crate::plans::broken::{Broken, Part};
 use crate::plans::faults::{FaultKind, Faults};
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) complaints: Complaints,
     pub(crate) broken: Broken,
     pub(crate) metrics: Metrics,
+    /// Whether operators stop all claims and sends in this month.
+    pub(crate) stops: bool,
 }
 
 impl Network {
@@ -72,8 +75,9 @@ impl Network {
     pub(crate) fn layers(&self, caller: Caller) -> Layers {
         let Shared { time, trace, requests, throttle, record, complaints, .. } = &*self.0;
         let weaken = self.0.weaken.for_function(caller.function);
-        let (travels, tables) = (self.clone(), self.clone());
+        let [departs, travels, tables] = [(); 3].map(|()| self.clone());
         Layers::over(self.0.engine.clone())
+            .with_fn(move |call, next| departs.clone().depart(caller, call, next))
             .with_fn(detached)
             .with_fn(move |call, next| with_later(caller, call, next))
             .with(weaken.clone())
@@ -113,9 +117,30 @@ impl Network {
         })
     }
 
+    /// Whether operators stop all claims and sends in this month.
+    pub(crate) fn has_stops(&self) -> bool {
+        self.0.stops
+    }
+
+    /// Checks that nothing leaves after a stop.
+    async fn depart(self, caller: Caller, call: Call, next: Next) -> Answer {
+        let shared = &*self.0;
+        if shared.stops && stops::is_act(caller.function, &call) {
+            let key = json!({ "pk": { "S": "CONTROL" }, "sk": { "S": "SWITCH" } });
+            let found = shared.engine.call("GetItem", &json!({ "TableName": HISTORY, "Key": key }));
+            let switch = found.unwrap_or_default()["Item"].take();
+            shared.complaints.add(stops::check_departure(&switch, shared.time.now()));
+        }
+        next.send(call).await
+    }
+
     /// Takes a call to AWS and its answer back: both take their time, and a fault can hit the call.
     async fn travel(self, caller: Caller, mut call: Call, next: Next) -> Answer {
         let shared = &*self.0;
+        // Months without stops are the same as if nobody read the switch.
+        if !shared.stops && text(&call.input()["Key"], "pk") == "CONTROL" {
+            return next.send(call).await;
+        }
         let settles = caller.function == "settle" && call.operation == "PutItem";
         let throttles = shared.faults.has(FaultKind::Throttled);
         let unprocessed = if throttles { shared.throttle.hold_back(&mut call) } else { Value::Null };

@@ -53,6 +53,8 @@ pub enum Finding {
     NoEvent,
     /// The log or the journal has a hole or a gap.
     Gap,
+    /// The long-term table that was replaced cannot be read, so findings of contradicting results may be lost, and their closings.
+    ContradictionsLost,
 }
 
 impl Change {
@@ -83,6 +85,7 @@ impl Finding {
             Self::Unreadable => "UNREADABLE",
             Self::NoEvent => "details alone",
             Self::Gap => "GAP",
+            Self::ContradictionsLost => "CONTRADICTIONS LOST",
         }
     }
 }
@@ -125,6 +128,10 @@ impl Finding {
                  for it, nobody knows what was cancelled meanwhile, and the sweep pays it: read the journal, and copy files \
                  that your copy lacks. If it is still refused, give --accept-gaps, and also do Without log and journal of \
                  docs/restore.md before anything is swept."
+            }
+            Self::ContradictionsLost => {
+                "Findings of results that contradicted their payments since the restored instant are lost until the results come \
+                 again, and those that were closed since are open again: ask the transaction service which results it sent."
             }
         }
     }
@@ -236,6 +243,8 @@ pub struct Outcome {
     pub counters: Vec<BusinessDate>,
     /// The number of checkpoints and findings of recounts that were deleted, or are to be deleted.
     pub forgotten: u64,
+    /// The number of findings of contradicting results that were copied, or are to be copied, or their closings.
+    pub contradictions: u64,
 }
 
 fn texts<S: serde::Serializer>(dates: &[BusinessDate], serializer: S) -> Result<S::Ok, S::Error> {
@@ -246,7 +255,8 @@ impl Outcome {
     /// Whether nothing is left to do.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        self.changes.is_empty() && self.report_run.is_none() && self.counters.is_empty() && self.forgotten == 0
+        let is_counted = self.counters.is_empty() && self.forgotten == 0;
+        self.changes.is_empty() && self.report_run.is_none() && is_counted && self.contradictions == 0
     }
 
     pub(crate) fn note(&mut self, line: &Line) {
@@ -271,6 +281,9 @@ impl fmt::Display for Outcome {
         }
         if self.forgotten > 0 {
             writeln!(f, "{:>9} checkpoints and findings of recounts go", self.forgotten)?;
+        }
+        if self.contradictions > 0 {
+            writeln!(f, "{:>9} contradicting results come back, or are closed again", self.contradictions)?;
         }
         for (finding, count) in &self.findings {
             writeln!(f, "{count:>9} to look at: {}. {}", finding.text(), finding.meaning())?;

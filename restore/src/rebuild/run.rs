@@ -4,22 +4,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use chrono::TimeDelta;
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::ObjectStore;
 use payments_model::{Details, DetailsKey, HeadKey, ShardCount, Status, UtcSecond};
-use payments_store::{Archived, LogStage, MAX_BATCH_GET, Missed, Removed, Store, StoreError, StoredHead};
+use payments_store::{Archived, LogStage, MAX_BATCH_GET, Missed, Removed, Store};
 use tokio::time::Instant;
 
 use super::counts::{self, Dates};
-use super::decide::{Decision, Rules, Seen, Write, decide};
+use super::decide::{Decision, Rules, Write};
 use super::except::Except;
+use super::found::{Amended, Found, Heads};
 use super::known::{Known, Payments, date_of};
 use super::outcome::{Finding, Line, Outcome, Told};
 use super::redates::Contents;
 use super::source::{Source, read};
-use super::{details, reports};
+use super::{contradictions, details, reports};
 
 /// The payments that are written at once.
 const AT_ONCE: usize = 16;
@@ -50,6 +51,8 @@ const MAX_TRIES: usize = 3;
 pub struct Rebuild {
     /// The tables.
     pub store: Store,
+    /// The tables with the long-term table that was replaced, if it was.
+    pub replaced: Option<Store>,
     /// The source of the events.
     pub source: Source,
     /// A copy of the bucket's folder `reports`, at least of what was published since.
@@ -164,8 +167,12 @@ impl Rebuild {
             (told.progress)("dates", done, all);
         }
         let forgotten = counts::forget(&self.store, is_apply).await?;
+        let contradictions = match &self.replaced {
+            Some(old) => contradictions::copy((old, &self.store), (since, self.now), is_apply, &tell).await?,
+            None => 0,
+        };
         let mut outcome = outcome.into_inner();
-        outcome.forgotten = forgotten;
+        (outcome.forgotten, outcome.contradictions) = (forgotten, contradictions);
         (outcome.events, outcome.payments) = (payments.payments.events, payments.payments.known.len() as u64);
         Ok(outcome)
     }
@@ -357,43 +364,5 @@ impl Rebuild {
             ensure!(now == Some(run.number), "the report's last run changes meanwhile: is the report paused?");
         }
         Ok(Some(run.number))
-    }
-}
-
-type Heads = HashMap<HeadKey, Result<StoredHead, StoreError>>;
-type Amended = HashMap<DetailsKey, Result<Details, StoreError>>;
-
-/// The heads and details of some payments.
-struct Found {
-    hot: Heads,
-    history: Heads,
-    details: HashMap<DetailsKey, Result<Details, StoreError>>,
-    amended: Amended,
-    contents: Contents,
-}
-
-impl Found {
-    fn decide(&self, known: &Known, rules: &Rules) -> Result<Decision> {
-        let seen = self.seen(known);
-        match seen {
-            Ok(seen) => decide(seen, rules).with_context(|| known.payment.payment_id.to_string()),
-            Err(error) => {
-                Ok(Decision { findings: vec![(Finding::Unreadable, error.to_string())], ..Decision::default() })
-            }
-        }
-    }
-
-    fn seen<'s>(&'s self, known: &'s Known) -> Result<Seen<'s>, &'s StoreError> {
-        let first = DetailsKey { payment_id: known.payment.payment_id, amendment: None };
-        let details = self.details.get(&first).map(Result::as_ref).transpose()?;
-        let key = details.map_or_else(|| known.key.clone(), Details::key);
-        Ok(Seen {
-            known,
-            hot: self.hot.get(&key).map(Result::as_ref).transpose()?,
-            history: self.history.get(&key).map(Result::as_ref).transpose()?,
-            details,
-            amended: &self.amended,
-            contents: &self.contents,
-        })
     }
 }

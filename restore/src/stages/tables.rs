@@ -1,8 +1,8 @@
 //! The restored tables, with the settings that the template gives to its own.
 
 use anyhow::{Context as _, Result};
-use chrono::TimeDelta;
 use payments_model::UtcSecond;
+use payments_store::AuditMonth;
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -27,7 +27,7 @@ pub fn tables(note: &Note, stack: &StackNow, now: UtcSecond, runner: &mut Runner
     if note.history.is_new() {
         let mut needs = ready.clone();
         needs.extend(note.hot.to.filter(|_| note.history.to.is_none()).map(|to| latest(&note.history.old, to)));
-        let months = months(note.hot.to.unwrap_or(now), now);
+        let months = AuditMonth::between(note.hot.to.unwrap_or(now), now);
         steps.extend(months.iter().map(|month| Step { needs: needs.clone(), ..audit_trail(note, month) }));
     }
     for (kind, table) in note.each().into_iter().filter(|(_, table)| table.is_new()) {
@@ -63,20 +63,8 @@ fn of_table(table: &str, part: &str, want: Want) -> Fact {
     fact(format!("{part} of {table}"), describe_table(table), &format!("/Table/{part}"), want, remedy)
 }
 
-/// The months of an audit trail, such as 2026-11: from an instant to another.
-fn months(from: UtcSecond, to: UtcSecond) -> Vec<String> {
-    let of = |at: UtcSecond| at.to_string()[..7].to_owned();
-    let (mut at, mut months) = (from, vec![of(from)]);
-    while at < to {
-        at = at.saturating_add(TimeDelta::days(1)).min(to);
-        months.push(of(at));
-    }
-    months.dedup();
-    months
-}
-
 /// Nothing brings back the audit trail that a restore of the long-term table takes.
-fn audit_trail(note: &Note, month: &str) -> Step {
+fn audit_trail(note: &Note, month: &AuditMonth) -> Step {
     let path = std::path::PathBuf::from(format!("audit-{}-{month}.json", note.number));
     let partition = format!("AUDIT#{month}");
     let call = Call::aws_with("dynamodb query --table-name {} --key-condition-expression", &[&note.history.old])

@@ -84,10 +84,12 @@ impl World {
             std::fs::create_dir_all(path.parent().context("no folder")?)?;
             std::fs::write(path, "old")?;
         }
-        // A change of an item: `update-item` sets what `get-item` reads.
+        // A change of an endpoint or the switch: `update-item` sets what `get-item` reads.
         if let Some((key, _)) = line.split_once(" --update-expression ") {
             let read = format!("{} --consistent-read", key.replace("update-item", "get-item"));
-            self.set(&format!("{read} => {{\"Item\":{{\"disabledAt\":{{\"S\":\"now\"}}}}}}"))?;
+            self.set(&format!(
+                "{read} => {{\"Item\":{{\"disabledAt\":{{\"S\":\"now\"}},\"stopped\":{{\"BOOL\":true}}}}}}"
+            ))?;
         }
         if let Some((_, settings)) = line.split_once("--route-settings ") {
             let settings = settings.trim_matches('\'');

@@ -26,7 +26,6 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The same two timeouts in functions that obey the switch: a claim or a send ends that soon after the read before it.
 pub const SWITCHED_CALL_TIMEOUT: Duration = Duration::from_secs(3);
-#[cfg(feature = "aws")]
 const SWITCHED_ATTEMPT_TIMEOUT: Duration = Duration::from_millis(1_400);
 
 pub(crate) fn timeouts() -> TimeoutConfig {
@@ -38,8 +37,8 @@ pub(crate) fn http_timeouts() -> TimeoutConfig {
     timeouts_of(HTTP_CALL_TIMEOUT, HTTP_ATTEMPT_TIMEOUT)
 }
 
-#[cfg(feature = "aws")]
-pub(crate) fn switched_timeouts() -> TimeoutConfig {
+/// The timeouts of functions that obey the switch.
+pub fn switched_timeouts() -> TimeoutConfig {
     timeouts_of(SWITCHED_CALL_TIMEOUT, SWITCHED_ATTEMPT_TIMEOUT)
 }
 

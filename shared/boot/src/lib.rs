@@ -15,7 +15,7 @@ mod webhook_master;
 
 #[cfg(feature = "aws")]
 pub use aws::{connector, dynamodb, event_bridge, http_store, lambda, sqs, store, switched_sqs, switched_store};
-pub use client::{HTTP_CALL_TIMEOUT, SWITCHED_CALL_TIMEOUT, dynamodb_at};
+pub use client::{HTTP_CALL_TIMEOUT, SWITCHED_CALL_TIMEOUT, dynamodb_at, switched_timeouts};
 pub use clock::Clock;
 pub use config::{ConfigError, DataConfig, Lookup};
 pub use deadline::{Deadline, HTTP_BUDGET, MARGIN};

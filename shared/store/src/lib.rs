@@ -21,7 +21,7 @@
 //! | one settlement | `payment-history`, then `payments` | [`Store::decide_settlement`], [`Store::follow_settlement`] |
 //! | many settlements | `payment-history` | [`Store::settled_heads`] |
 //! | one redrive, by its schedule or an operator | `payments` | [`Store::redrive`], [`Store::send_again`] |
-//! | results that contradict their payments | `payment-history` | [`Store::put_finding`], [`Store::open_findings`], [`Store::findings_of`], [`Store::finding`], [`Store::close_finding`] |
+//! | results that contradict their payments | `payment-history` | [`Store::put_finding`], [`Store::open_findings`], [`Store::findings_of`], [`Store::finding`], [`Store::close_finding`], [`Store::copy_finding`] |
 //! | settled payments in no report, by shard | `payments`/`unreported` | [`Store::unreported_page`] |
 //! | mark a payment as reported | `payments` | [`Store::mark_reported`] |
 //! | the report's last run | `payments` | [`Store::last_report_run`], [`Store::commit_report_run`], [`Store::finish_report_run`] |
@@ -99,7 +99,7 @@ pub use log::segment::{MAX_SEGMENT_BYTES, segment_of};
 pub use payment::archive::{Archived, Removed, StoredHead};
 pub use payment::cancel::Cancelled;
 pub use payment::data::compress;
-pub use payment::finding::{ClosedFinding, OpenFindings};
+pub use payment::finding::{ClosedFinding, FindingName, OpenFindings};
 pub use payment::insert::{PutDetails, PutHead, details_excess};
 pub use payment::redate::StoredDetails;
 pub use payment::settlement::Decided;

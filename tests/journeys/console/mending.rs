@@ -199,7 +199,7 @@ async fn a_finding_is_closed_once_with_a_reason() -> Result<()> {
     assert_eq!(audited(&only_entry(&world).await?), line);
     let closed = finding_of(&world, id).await?.closed.context("it is closed")?;
     assert_eq!((closed.by.as_str(), &closed.reason), ("o:local-development", &reason));
-    assert!(world.store().await.open_findings(10).await?.findings.is_empty());
+    assert!(world.store().await.open_findings(None, 10).await?.findings.is_empty());
     assert!(only_entry(&world).await?.intent.arguments.contains(&reason));
     world.set_clock("2026-12-01T11:05:00Z")?;
     assert_eq!(confirm(&world, "again", &closing).await?.text, done.text);
@@ -360,7 +360,7 @@ async fn effects(world: &World, name: &str) -> Result<u32> {
             let id = PaymentId::derive(&"tenant".parse()?, &"stuck".parse()?).to_string();
             sent(world, &id).await?.0.unwrap_or_default() - 1
         }
-        "close-finding" => u32::from(world.store().await.open_findings(10).await?.findings.is_empty()),
+        "close-finding" => u32::from(world.store().await.open_findings(None, 10).await?.findings.is_empty()),
         _ => endpoint(world).await.map(|(endpoint, state)| u32::from(endpoint.disabled(&state).is_none()))?,
     })
 }

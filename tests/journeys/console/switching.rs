@@ -103,7 +103,7 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
     // The day after, the held payment is not overdue.
     world.set_clock("2026-12-02T14:02:00Z")?;
     let strip = page(&world, "attention").await?;
-    assert!(strip.contains("<b>Payments due from Tue 1 Dec to Wed 2 Dec are held</b>"), "{strip}");
+    assert!(strip.contains("<b>Payments due from Tue 1 Dec 2026 to Wed 2 Dec 2026 are held</b>"), "{strip}");
     assert!(!strip.contains("overdue"), "{strip}");
     let released = turned(&world, "release", &offered(&world, "release-dates", form).await?, "why").await?;
     assert_eq!(released, "released; the next sweep claims what is due");

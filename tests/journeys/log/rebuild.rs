@@ -5,6 +5,7 @@
 
 mod bank;
 mod beginning;
+mod contradictions;
 mod crashes;
 mod elsewhere;
 mod faults;

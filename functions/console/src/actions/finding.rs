@@ -6,7 +6,7 @@ use payments_model::{Actor, Finding, FindingClosed, PaymentId, ResultHash, State
 use payments_store::ClosedFinding;
 
 use crate::actions::preview::{Buttons, Preview};
-use crate::actions::reason::{self, REASON, Reason};
+use crate::actions::reason::{REASON, Reason, asked};
 use crate::function::Console;
 use crate::guides::CONFLICTING_RESULTS;
 use crate::html::{account_link, amount, fact, payment_link, word};
@@ -30,7 +30,7 @@ impl CloseFinding {
     /// Reads the fields. A preview has no reason.
     pub(super) fn read(form: &mut Form) -> Result<Self, Problem> {
         let (payment, hash) = (form.get("payment", MAX_ID_BYTES)?, form.get("hash", MAX_ID_BYTES)?);
-        Ok(Self { payment, hash, reason: reason::read(form)? })
+        Ok(Self { payment, hash, reason: Reason::read(form)? })
     }
 
     pub(super) fn title(&self) -> String {
@@ -38,7 +38,7 @@ impl CloseFinding {
     }
 
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
-        let reason = self.reason.as_ref().map(|reason| (REASON, reason.to_string()));
+        let reason = self.reason.as_ref().map(|reason| (REASON, reason.as_str().to_owned()));
         let named = [("payment", self.payment.to_string()), ("hash", self.hash.to_string())];
         named.into_iter().chain(reason).collect()
     }
@@ -69,7 +69,7 @@ impl Console {
         let shown = html! {
             (told(&finding))
             p { "Found " (times.aged(finding.found_at)) ". Ask the transaction service which is right: see " (CONFLICTING_RESULTS) ". The payment does not change. The same result does not open the finding again; another result is another finding." }
-            (reason::asked())
+            (asked(true))
         };
         let act = "Close 1 finding".to_owned();
         Ok(Preview { shown, buttons: Some(Buttons { act, keep: "Keep it open", is_final: true }) })
@@ -83,7 +83,7 @@ impl Console {
         since: UtcSecond,
     ) -> Result<String, Problem> {
         let CloseFinding { payment, hash, reason } = close;
-        let reason = reason.as_ref().map(ToString::to_string).unwrap_or_default();
+        let reason = reason.as_ref().map(|reason| reason.as_str().to_owned()).unwrap_or_default();
         let closed = FindingClosed { at: self.clock.now(), by: by.clone(), reason };
         let done = || Ok(format!("{payment}: the finding {hash} is closed"));
         match self.store.close_finding(*payment, hash, &closed).await? {

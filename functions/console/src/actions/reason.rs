@@ -1,13 +1,12 @@
-//! An operator's reason, which the dialog asks for and the audit trail keeps.
+//! The reason of an operator for an action, which the trail keeps.
 
-use std::fmt;
 use std::str::FromStr;
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, invalid_field};
 use payments_model::MAX_REASON;
 
-/// The name of the field.
+/// The field of a reason.
 pub(super) const REASON: &str = "reason";
 
 /// The longest reason, in bytes of UTF-8.
@@ -30,20 +29,25 @@ impl FromStr for Reason {
     }
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+impl Reason {
+    /// Reads the reason, if there is one.
+    pub(super) fn read(form: &mut Form) -> Result<Option<Self>, Problem> {
+        let reason = form.take(REASON, MAX_REASON_BYTES)?;
+        let parsed = (!reason.is_empty()).then(|| reason.parse()).transpose();
+        parsed.map_err(|error: String| invalid_field(REASON, &error))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
-/// Reads the reason. A preview has none.
-pub(super) fn read(form: &mut Form) -> Result<Option<Reason>, Problem> {
-    let reason = form.take(REASON, MAX_REASON_BYTES)?;
-    let parsed = (!reason.is_empty()).then(|| reason.parse()).transpose();
-    parsed.map_err(|error: String| invalid_field(REASON, &error))
-}
-
-/// The field of a dialog that asks for a reason.
-pub(super) fn asked() -> Markup {
-    html! { label { "Reason, kept in the audit" input type="text" name=(REASON) maxlength=(MAX_REASON) required; } }
+/// The field in which a dialog asks for a reason.
+pub(super) fn asked(is_required: bool) -> Markup {
+    html! {
+        label {
+            "Reason, kept in the audit" @if !is_required { " (optional)" }
+            input type="text" name=(REASON) maxlength=(MAX_REASON) required[is_required];
+        }
+    }
 }

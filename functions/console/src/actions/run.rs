@@ -166,16 +166,6 @@ impl Run {
         input.insert("action".to_owned(), self.function().1.into());
         Value::Object(input).to_string()
     }
-
-    /// Whether a pause or a stop forbids the run. `Paused` pauses no redate: payments that fall due on a closed date
-    /// meanwhile are moved before the pause ends, or the sweep claims them. The switch stops sweeps and redrives alone.
-    fn is_forbidden_in(&self, standstill: Standstill) -> bool {
-        match self {
-            Self::Look | Self::Redate { .. } => false,
-            Self::Sweep | Self::Redrive => true,
-            Self::Report | Self::Archive | Self::Recount { .. } => standstill == Standstill::Paused,
-        }
-    }
 }
 
 /// Reads the numbers that a redate's preview showed, if there was one.
@@ -203,7 +193,7 @@ impl Console {
     /// Shows the effect of a run. All read the last runs; a sweep and a redrive read each shard once, and a redate each lane
     /// of the counters. Also returns the run with the numbers that it shows.
     pub(super) async fn preview_run(&self, run: &Run) -> Result<(Preview, Run), Problem> {
-        if let Some(standstill) = self.standstill().await?.filter(|standstill| run.is_forbidden_in(*standstill)) {
+        if let Some(standstill) = self.standstill_of_run(run).await? {
             return Ok((standstill.preview(), run.clone()));
         }
         // A run that cannot be started needs no reads.
@@ -252,6 +242,16 @@ impl Console {
         Ok((Preview { shown, buttons }, seen))
     }
 
+    /// The reason not to start a run, if there is one. `Paused` pauses no redate: payments that fall due on a closed date
+    /// meanwhile are moved before the pause ends, or the sweep claims them. The switch stops sweeps and redrives alone.
+    async fn standstill_of_run(&self, run: &Run) -> Result<Option<Standstill>, Problem> {
+        Ok(match run {
+            Run::Look | Run::Redate { .. } => None,
+            Run::Sweep | Run::Redrive => self.standstill().await?,
+            Run::Report | Run::Archive | Run::Recount { .. } => self.pause_of_all(),
+        })
+    }
+
     /// The text of the button that starts the run; `None` if there is nothing to do.
     fn button(&self, run: &Run) -> Option<&'static str> {
         match run {
@@ -264,7 +264,7 @@ impl Console {
 
     /// Starts the function, unless a pause or a stop began meanwhile.
     pub(super) async fn start(&self, run: &Run) -> Result<String, Problem> {
-        if let Some(standstill) = self.standstill().await?.filter(|standstill| run.is_forbidden_in(*standstill)) {
+        if let Some(standstill) = self.standstill_of_run(run).await? {
             return Err(standstill.problem());
         }
         match run {

@@ -47,10 +47,15 @@ impl Standstill {
 }
 
 impl Console {
+    /// Returns the pause by the stack's parameter, if there is one.
+    pub(super) fn pause_of_all(&self) -> Option<Standstill> {
+        (self.config.paused != Paused::None).then_some(Standstill::Paused)
+    }
+
     /// Returns why nothing is sent, if that is so: at most one read. A switch that cannot be read means stopped.
     pub(super) async fn standstill(&self) -> Result<Option<Standstill>, StoreError> {
-        if self.config.paused != Paused::None {
-            return Ok(Some(Standstill::Paused));
+        if let Some(paused) = self.pause_of_all() {
+            return Ok(Some(paused));
         }
         let stopped = self.known_switch().await?.is_none_or(|switch| switch.stopped);
         Ok(stopped.then_some(Standstill::Stopped))

@@ -5,7 +5,7 @@ use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{Actor, BusinessDate, Hold, MAX_HOLDS, Status, Switch, SwitchChange, UtcSecond};
 
 use crate::actions::preview::{Buttons, Preview};
-use crate::actions::reason::{self, REASON, Reason};
+use crate::actions::reason::{REASON, Reason, asked};
 use crate::function::Console;
 use crate::guides::INCIDENT;
 use crate::html::{day, fact, grouped};
@@ -60,7 +60,7 @@ impl TurnSwitch {
             RELEASE => dates(form).map(|(from, to)| Turn::Release(from, to)),
             _ => return None,
         };
-        Some(turn.and_then(|turn| Ok(Self { turn, reason: reason::read(form)? })))
+        Some(turn.and_then(|turn| Ok(Self { turn, reason: Reason::read(form)? })))
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -87,7 +87,7 @@ impl TurnSwitch {
             Turn::Resume(version) => version.into_iter().map(|version| ("version", version.to_string())).collect(),
             Turn::Hold(from, to) | Turn::Release(from, to) => vec![("from", from.to_string()), ("to", to.to_string())],
         };
-        fields.extend(self.reason.iter().map(|reason| (REASON, reason.to_string())));
+        fields.extend(self.reason.iter().map(|reason| (REASON, reason.as_str().to_owned())));
         fields
     }
 
@@ -194,7 +194,7 @@ impl Console {
         let (shown, buttons) = match seen.turn.applied(&known, &change, UtcSecond::MAX) {
             Ok(_) => {
                 let buttons = Buttons { act: act.to_owned(), keep, is_final: matches!(turn.turn, Turn::Resume(_)) };
-                (html! { (shown) (reason::asked()) }, Some(buttons))
+                (html! { (shown) (asked(true)) }, Some(buttons))
             }
             Err(why) => (html! { p { (why) "." } }, None),
         };
@@ -235,7 +235,7 @@ impl Console {
 
     /// Turns the switch, unless it stands so.
     pub(super) async fn turn_switch(&self, turn: &TurnSwitch, by: &Actor, since: UtcSecond) -> Result<String, Problem> {
-        let reason = turn.reason.as_ref().map(ToString::to_string).unwrap_or_default();
+        let reason = turn.reason.as_ref().map(|reason| reason.as_str().to_owned()).unwrap_or_default();
         let change = SwitchChange { by: by.clone(), at: self.clock.now(), reason };
         for _ in 0..TRIES {
             let known = self.known_switch().await?;

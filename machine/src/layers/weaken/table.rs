@@ -96,6 +96,8 @@ pub enum Weakness {
     UnlistedMoved,
     /// The list of a date does not read the long-term table.
     UnlistedArchived,
+    /// The sweep and `dispatch` do not see the switch.
+    UnreadSwitch,
     /// The counts leave out a lane.
     UncountedLane,
     /// `dispatch` acknowledges requests that SQS rejects.
@@ -259,6 +261,14 @@ static TABLE: &[(Weakness, Row)] = &[
         input(&["query-due"], |seen| {
             if seen.operation == "Query" && seen.input["TableName"] == "payment-history" {
                 nowhere(&mut seen.input["ExpressionAttributeValues"]);
+            }
+        }),
+    ),
+    (
+        Weakness::UnreadSwitch,
+        input(&["daily-due-sweeper", "dispatch"], |seen| {
+            if seen.is("GetItem", "Key", |key| text(key, "pk") == "CONTROL") {
+                seen.input["Key"]["sk"] = json!({ "S": "nowhere" });
             }
         }),
     ),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use chrono::TimeDelta;
 use payments_model::{ActionId, BusinessDate, UtcSecond};
 
 use crate::key::KeyError;
@@ -29,6 +30,17 @@ impl AuditMonth {
     /// The month of an instant.
     pub fn from_second(at: UtcSecond) -> Self {
         Self(at.to_string().chars().take(7).collect())
+    }
+
+    /// The months from that of an instant to that of another.
+    pub fn between(from: UtcSecond, to: UtcSecond) -> Vec<Self> {
+        let (mut at, mut months) = (from, vec![Self::from_second(from)]);
+        while at < to {
+            at = at.saturating_add(TimeDelta::days(1)).min(to);
+            months.push(Self::from_second(at));
+        }
+        months.dedup();
+        months
     }
 }
 

@@ -27,13 +27,16 @@ pub(crate) const OPEN: &str = "OPEN";
 /// The most findings of one payment that a read returns. Each needs another contradicting result; 100 of them are 100 KB.
 const MAX_OF_A_PAYMENT: i32 = 100;
 
+/// The name of a finding: its payment, and the hash of its result.
+pub type FindingName = (PaymentId, ResultHash);
+
 /// Some open findings.
 #[derive(Debug)]
 pub struct OpenFindings {
     /// The findings, by payment. An unreadable one is an error in its place.
     pub findings: Vec<Result<Finding, StoreError>>,
-    /// Whether there are more.
-    pub more: bool,
+    /// The last one, if there are more.
+    pub next: Option<FindingName>,
 }
 
 /// The result of closing a finding.
@@ -115,10 +118,14 @@ impl Store {
         Ok(self.transact(actions).await?.is_ok())
     }
 
-    /// Returns the open findings, at most `most`, strongly consistent: 1 read unit for each 4 KB, about 8 findings.
-    pub async fn open_findings(&self, most: u16) -> Result<OpenFindings, StoreError> {
-        let (items, more) = self.finding_items(findings_partition(OPEN), ("-", "~"), i32::from(most)).await?;
-        Ok(OpenFindings { findings: items.into_iter().map(|item| self.parse_finding(item)).collect(), more })
+    /// Returns the open findings after one, at most `most`, strongly consistent: 1 read unit for each 4 KB, about 8 findings.
+    pub async fn open_findings(&self, after: Option<&FindingName>, most: u16) -> Result<OpenFindings, StoreError> {
+        // No other key is between a key and the same with a space.
+        let from = after.map_or_else(|| "-".to_owned(), |(id, hash)| open_finding_sort(*id, hash) + " ");
+        let (items, last) = self.finding_items(findings_partition(OPEN), (&from, "~"), i32::from(most)).await?;
+        let next = last.map(|key| parse_open_finding_sort(text_of(&key, "sk")));
+        let next = next.transpose().map_err(|fault| StoreError::unreadable(&self.tables.history, OPEN, fault))?;
+        Ok(OpenFindings { findings: items.into_iter().map(|item| self.parse_finding(item)).collect(), next })
     }
 
     /// Returns a payment's findings, open and closed, at most 100, strongly consistent: 1 read unit for each 4 KB.
@@ -170,13 +177,50 @@ impl Store {
         })
     }
 
-    /// Returns the first items of a partition whose sort keys are between two texts, and whether there are more.
+    /// Copies a finding, or its closing, from the long-term table of another store, if this one lacks it: 3 reads of 1 unit, and 4
+    /// write units. One that is closed here stays as it is. Returns whether something was to copy, which is copied only if `is_apply`.
+    pub async fn copy_finding(&self, from: &Self, name: &FindingName, is_apply: bool) -> Result<bool, StoreError> {
+        let (key, mark_key) = (finding_key(name.0, &name.1), mark_key(name.0, &name.1));
+        let Some(there) = from.get(&from.tables.history, key.clone()).await? else { return Ok(false) };
+        from.parse_finding(there.clone())?;
+        let here = self.get(&self.tables.history, key).await?;
+        let is_closed_here = here.as_ref().is_some_and(|here| here.contains_key("closed"));
+        let stays = is_closed_here || here.as_ref() == Some(&there);
+        let is_open = !is_closed_here && !there.contains_key("closed");
+        // A restored table may have one of the two alone.
+        let is_marked = self.get(&self.tables.history, mark_key.clone()).await?.is_some();
+        let is_done = stays && is_marked == is_open;
+        if is_done || !is_apply {
+            return Ok(!is_done);
+        }
+        let (history, action) = (&self.tables.history, TransactWriteItem::builder);
+        let mut actions = Vec::new();
+        if is_open {
+            let mut mark = there.clone();
+            mark.extend(mark_key);
+            let put = Put::builder().table_name(history).set_item(Some(mark)).build();
+            actions.push(put.map(|put| action().put(put).build()));
+        } else {
+            let delete = Delete::builder().table_name(history).set_key(Some(mark_key)).build();
+            actions.push(delete.map(|delete| action().delete(delete).build()));
+        }
+        if !stays {
+            let put = Put::builder().table_name(history).set_item(Some(there));
+            let put = put.condition_expression("attribute_not_exists(#closed)");
+            let put = put.expression_attribute_names("#closed", "closed").build();
+            actions.push(put.map(|put| action().put(put).build()));
+        }
+        // The condition is false only if somebody has just closed it here.
+        self.transact(actions.into_iter().collect()).await.map(|_| true)
+    }
+
+    /// Returns the first items of a partition whose sort keys are between two texts, and the key of the last one if there are more.
     async fn finding_items(
         &self,
         partition: String,
         (from, to): (&str, &str),
         most: i32,
-    ) -> Result<(Vec<Item>, bool), StoreError> {
+    ) -> Result<(Vec<Item>, Option<Item>), StoreError> {
         let query = self
             .client
             .query()
@@ -188,7 +232,7 @@ impl Store {
             .expression_attribute_values(":from", AttributeValue::S(from.to_owned()))
             .expression_attribute_values(":to", AttributeValue::S(to.to_owned()));
         let answer = query.send().await.map_err(failed("Query"))?;
-        Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key.is_some()))
+        Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key))
     }
 
     fn parse_finding(&self, item: Item) -> Result<Finding, StoreError> {

@@ -225,6 +225,11 @@ impl Bank {
         self.by_key(&self.environment.tables.history, &["ACCT#"]).await
     }
 
+    /// The findings, and the marks of open ones.
+    pub(super) async fn findings(&self) -> Result<Items> {
+        self.by_key(&self.environment.tables.history, &["FINDINGS#"]).await
+    }
+
     /// The details of all payments.
     pub(super) async fn details(&self) -> Result<Items> {
         self.by_key(&self.environment.tables.history, &["PAY#"]).await

@@ -84,6 +84,7 @@ impl Bank {
         let reports = PrefixStore::new(self.outside.reports.clone(), "reports");
         Ok(Rebuild {
             store,
+            replaced: None,
             source: Source::Log,
             reports: Arc::new(reports),
             to: T.parse()?,

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_model::{Actor, DayCounts, EventFilter, Failure, Finding, FindingClosed, Settlement, State, Told};
+use payments_model::{Actor, DayCounts, EventFilter};
 use payments_store::{
-    BlockingEvent, ClosedFinding, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
+    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
 };
 use payments_tests::given::create_endpoint;
 
 use super::super::*;
 use super::bank::{Bank, Moment, PAYER, attribute};
+use super::contradictions::{close, contradict};
 use crate::redate;
 use crate::report::settlements;
 
@@ -127,27 +128,18 @@ impl Marked {
 }
 
 /// A finding of a payment, which `settle` puts and the console closes.
-async fn contradict(bank: &Bank, is_again: bool) -> Result<()> {
-    let (store, id) = (bank.store().await, bank.id("e").parse()?);
-    let first = store.details(id).await?.context("no details")?;
-    let (money, payee) = (first.instruction.money, first.instruction.payee.clone());
-    let told = Told { settlement: Settlement::Failed(Failure::new(None, "no")), money, payee: payee.clone() };
-    let (at, hash) = (bank.now(), told.hash());
-    if is_again {
-        let closed = FindingClosed { at, by: Actor::operator("ops-1"), reason: "The service was wrong.".to_owned() };
-        ensure!(store.close_finding(id, &hash, &closed).await? == ClosedFinding::Done, "it is closed");
-    } else {
-        let key = first.key();
-        let finding = Finding { key, money, payee, stands: State::Cancelled, told, found_at: at, closed: None };
-        ensure!(store.put_finding(&finding).await?, "it is new");
+async fn find_or_close(bank: &Bank, is_again: bool) -> Result<()> {
+    if !is_again {
+        return contradict(bank, "e", "no").await.map(drop);
     }
-    Ok(())
+    let found = bank.store().await.findings_of(bank.id("e").parse()?).await?.pop();
+    close(bank, &found.context("no finding")??).await
 }
 
 /// Changes that are rare, made once before and once after everything was marked: findings, endpoints and the audit trail.
 async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let (store, now) = (bank.store().await, bank.now());
-    contradict(bank, is_again).await?;
+    find_or_close(bank, is_again).await?;
     let id: EndpointId = "erp".parse()?;
     let url = "https://hooks.shop.co.uk/payments".parse()?;
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
@@ -159,7 +151,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");
-        ensure!(store.ask_webhook_test(&id, now).await?, "a test is asked for");
+        ensure!(store.ask_webhook_test(&id, now, None).await?, "a test is asked for");
         let taken = store.take_webhook(&id, now, now).await?.context("nobody has it")?;
         store.finish_webhook_test(&id, &taken, &Progress::default()).await?;
         let after = LogPosition { offset: 1, ..LogPosition::BEGINNING };
@@ -170,8 +162,8 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         let state = store.commit_webhook(&id, &taken, &commit).await?.context("the lease is ours")?;
         let by = Actor::operator("ops-1");
         let skipped = SkippedEvent { at: now, event_id: blocking.event_id.clone(), by };
-        ensure!(store.skip_webhook_event(&id, &state, &blocking, skipped).await?, "it is skipped");
-        ensure!(store.replay_webhook(&id, LogPosition::BEGINNING).await?, "it is replayed");
+        ensure!(store.skip_webhook_event(&id, &state, &blocking, skipped, None).await?, "it is skipped");
+        ensure!(store.replay_webhook(&id, LogPosition::BEGINNING, None).await?, "it is replayed");
         ensure!(store.change_webhook_endpoint(&id, &chosen, true, now).await?, "it is switched off");
     } else {
         // An operator's action leaves its intent and its outcome.
