@@ -25,13 +25,14 @@ pub enum Allowed {
 type Route = (&'static str, bool, Option<(u64, u64)>);
 
 /// The routes that write. One without numbers has those of CreatesPerSecond.
-const ROUTES: [Route; 6] = [
+const ROUTES: [Route; 7] = [
     ("POST /accounts/{accountId}/payments", true, None),
     ("POST /payment-batches", true, Some((10, 10))),
     ("POST /accounts/{accountId}/payment-batches", true, Some((2, 2))),
     ("POST /accounts/{accountId}/payments/{paymentId}/cancel", false, Some((8, 8))),
     ("PUT /accounts/{accountId}/payments/{paymentId}", false, Some((2, 2))),
     ("POST /console/actions/{action}", false, Some((2, 4))),
+    ("POST /console/approvals/{decision}", false, Some((2, 4))),
 ];
 
 /// The step that opens or closes the API.

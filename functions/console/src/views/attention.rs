@@ -10,10 +10,11 @@ use payments_store::{DateCounters, DisabledBy, Job, LastRun, StoreError};
 
 use crate::config::Paused;
 use crate::function::Console;
-use crate::html::{amount, grouped, link, money, payment_address, word};
+use crate::html::{amount, grouped, link, money, payment_address, person_of, word};
 use crate::operations::BankQueue;
 use crate::runs::name;
 use crate::times::Times;
+use crate::told::standing;
 
 /// The dates before today whose payments should all be claimed. Recounts and alarms find older ones.
 const OVERDUE_DAYS: u32 = 31;
@@ -50,21 +51,22 @@ type Found = Result<Vec<Trouble>, &'static str>;
 
 impl Console {
     /// The strip of troubles. It reads no shard of an index: the last run of each job, the open findings, the counters of the last dates, the webhook
-    /// endpoints with their places, the findings of the recount, and the sizes of the queues without a receiver.
+    /// endpoints with their places, the findings of the recount, the actions of the last hours, and the sizes of the queues without a receiver.
     pub(crate) async fn attention(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let times = self.times();
-        let (findings, letters, endpoints, drift, runs, overdue) = tokio::join!(
+        let (findings, letters, endpoints, drift, runs, overdue, asked) = tokio::join!(
             self.contradictions(),
             self.dead_letters(),
             self.endpoints_in_trouble(times),
             self.drifted_dates(times),
             self.troubles_of_runs(times),
-            self.overdue(times)
+            self.overdue(times),
+            self.asked_for(times)
         );
         let mut troubles: Vec<Trouble> = self.pause().into_iter().collect();
         let mut unknown = Vec::new();
-        for found in [overdue, runs, findings, letters, endpoints, drift] {
+        for found in [overdue, runs, asked, findings, letters, endpoints, drift] {
             match found {
                 Ok(found) => troubles.extend(found),
                 Err(what) => unknown.push(what),
@@ -195,6 +197,19 @@ impl Console {
         };
         let title = format!("{} {state}", name(run.job));
         Some(Trouble { view: "bank", target: link("bank", &[]), urgency: Urgency::Today, title, more })
+    }
+
+    /// The actions that wait for a second person.
+    async fn asked_for(&self, times: Times) -> Found {
+        let waiting = self.waiting_for_second().await.map_err(|error| {
+            tracing::error!(%error, "the actions that wait for a second person are unknown to the strip of troubles");
+            "Actions that wait for a second person"
+        })?;
+        let Some(first) = waiting.asked.last() else { return Ok(Vec::new()) };
+        let number = waiting.asked.len();
+        let title = format!("{number}{} to approve", if waiting.more { " or more" } else { "" });
+        let more = html! { (person_of(&first.intent.by)) " asked at " (times.minute(first.intent.at)) ". It " (standing(first, times).more) };
+        Ok(vec![Trouble { view: "audit", target: link("audit", &[]), urgency: Urgency::Now, title, more }])
     }
 
     async fn drifted_dates(&self, times: Times) -> Found {
