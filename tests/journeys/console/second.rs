@@ -42,7 +42,7 @@ async fn bank(letters: usize) -> Result<World> {
 fn add(world: &World, letters: usize) -> Result<()> {
     let queue = &world.outside.operations.queues.result_dead_letters;
     for n in 0..letters {
-        queue.send(&format!("letter {n}"), world.now().as_chrono())?;
+        queue.send(format!("letter {n}"), world.now().as_chrono())?;
     }
     Ok(())
 }

@@ -13,7 +13,8 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         // And the last runs.
         ("waiting", "Query", 2 * SHARDS + 1),
         ("run?job=sweep&since=2026-11-20T08:00:00Z", "Query", 1),
-        ("audit", "Query", 1),
+        // And the actions of the last hours, some of which wait for a second person.
+        ("audit", "Query", 1 + 1),
         ("audit?person=duty&action=cancel&thing=0b5e7a2c", "Query", 1),
         ("list?date=2026-12-24&status=SCHEDULED", "Query", SHARDS),
         ("list?date=2026-12-24&status=SCHEDULED&reference=rent", "Query", SHARDS),
@@ -34,8 +35,8 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         ("find?text=0b5e7a2c", "Query", 2 + 2 + 4),
         // By the digits at the beginning of the date, and then those with a time.
         ("find?text=0b5e7a2c&date=2026-12-24", "Query", 8 + 2 * 2 * SHARDS),
-        // The last runs, the findings, the endpoints, their places, and the dates that a recount found.
-        ("attention", "Query", LANES + 5),
+        // The last runs, the findings, the endpoints, their places, the dates that a recount found, and the last actions.
+        ("attention", "Query", LANES + 6),
         ("queues", "GetItem", 0),
         ("reports?from=2026-11-20", "GetItem", 0),
         ("reports", "GetItem", 1),
