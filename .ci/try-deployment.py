@@ -7,8 +7,8 @@ environments. RESTORE is the program of `cargo restore`.
 
 Tested: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
 queue mappings, the report's bucket; every command of docs/operations.md that pauses or resumes, as it is written there, and
-that a disabled mapping leaves its queue alone; each command of `cargo restore` but `cancel --count`. Not tested, because the emulator lacks them or differs: alarms
-over several metrics (the deployed copy leaves them out), routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions.
+that a disabled mapping leaves its queue alone; the policy of the request queue after each command of the gate; each command of `cargo restore` but `cancel --count`. Not tested, because the emulator lacks them or differs: alarms
+over several metrics (the deployed copy leaves them out), routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions: it enforces no policy of a queue.
 """
 
 import os
@@ -20,7 +20,7 @@ import tempfile
 
 from deployment.life import live
 from deployment.restore import come_back
-from deployment.runbook import pause_and_resume
+from deployment.runbook import SERVICE, close_and_open_the_gate, pause_and_resume
 from deployment.stack import REGION, STACK, Stack, wait_until
 from deployment.template import BUILT, COPY, emulated, left_out, parsed, written
 
@@ -60,6 +60,7 @@ def main(server, aws, restore):
             environment["PATH"] += os.pathsep + aws
             stack = Stack(url, environment)
             pause_and_resume(stack)
+            close_and_open_the_gate(stack)
             live(stack)
             come_back(stack, os.path.abspath(restore))
         except BaseException:
@@ -77,7 +78,7 @@ def deploy(environment):
     written(emulated(template), COPY)
     command = ["sam", "deploy", "--template", COPY, "--stack-name", STACK, "--region", REGION, "--resolve-s3"]
     command += ["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM", "--no-progressbar"]
-    command += ["--parameter-overrides", f"Stage=dev Architecture={ARCHITECTURE}"]
+    command += ["--parameter-overrides", f"Stage=dev Architecture={ARCHITECTURE} TransactionServiceRole={SERVICE}"]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     print(f"sam deploy: the stack is there, without {', '.join(without)}")
 

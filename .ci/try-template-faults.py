@@ -62,6 +62,21 @@ FAULTS = [
         "            Path: /console/views/{view}\n            Auth:\n              Authorizer: NONE\n",
     ),
     (
+        "a closed gate that stops the senders",
+        "Action: sqs:ReceiveMessage\n              Resource: !GetAtt RequestQueue.Arn",
+        "Action: sqs:SendMessage\n              Resource: !GetAtt RequestQueue.Arn",
+    ),
+    (
+        "a second policy of the request queue",
+        "      Queues: [!Ref ResultQueue]",
+        "      Queues: [!Ref ResultQueue, !Ref RequestQueue]",
+    ),
+    (
+        "cancels that have the limit of amendments",
+        "ThrottlingRateLimit: !Ref CancelsPerSecond",
+        "ThrottlingRateLimit: !Ref AmendmentsPerSecond",
+    ),
+    (
         "a queue of the console under another's name",
         "RESULT_DEAD_LETTERS_URL: !Ref ResultDeadLetters",
         "RESULT_DEAD_LETTERS_URL: !Ref RequestDeadLetters",

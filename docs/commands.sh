@@ -64,6 +64,16 @@ purge() { aws sqs purge-queue --queue-url "$(resource "$1")"; }
 move_back() { aws sqs start-message-move-task --source-arn "$(queue_arn "$1")"; }
 stop_move() { aws sqs cancel-message-move-task --task-handle "$(aws sqs list-message-move-tasks \
   --source-arn "$(queue_arn "$1")" --query "Results[?Status=='RUNNING'].TaskHandle" --output text)"; }
+gate() {   # open or closed: sets the policy of the request queue as the parameter RequestGate does
+  local url arn policy
+  case "${1:-}" in open | closed) ;; *) echo "gate open, or gate closed?" >&2; return 1 ;; esac
+  url="$(resource RequestQueue)" && arn="$(queue_arn RequestQueue)" || return
+  policy="$(aws sqs get-queue-attributes --queue-url "$url" --attribute-names Policy --query Attributes.Policy --output text)" || return
+  policy="$(jq -c --arg gate "$1" --arg queue "$arn" '.Statement |= map(select(.Sid != "GateIsClosed")) | if $gate == "closed" then
+    .Statement += [{Sid: "GateIsClosed", Effect: "Deny", Principal: "*", Action: "sqs:ReceiveMessage", Resource: $queue}]
+    else . end' <<< "$policy")" || return
+  aws sqs set-queue-attributes --queue-url "$url" --attributes "$(jq -nc --arg policy "$policy" '{Policy: $policy}')"
+}
 
 # The API.
 token() {   # a scope, for example payments/inspect. With a JwtIssuer of your own, set TOKEN to a token from there.

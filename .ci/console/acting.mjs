@@ -15,7 +15,7 @@ for (const where of [PHONE, DESK]) {
     must((await console.page.$("#dialog a[title=\"" + id + "\"]")) !== null, "the preview does not name it");
     must((await own.ask(`/accounts/acc-1/payments/${id}`)).json.status === "SCHEDULED", "the preview did it");
     await console.accessible();
-    await console.fits();
+    await console.isWhole();
     await console.page.click("#dialog form[data-action=cancel] button:not([data-close])");
     await console.page.waitForFunction(() => document.querySelector("#dialog form[data-action]") === null);
     must((await own.ask(`/accounts/acc-1/payments/${id}`)).json.status === "CANCELLED", "it is not cancelled");
@@ -46,7 +46,7 @@ for (const where of [PHONE, DESK]) {
     for (const id of ids.slice(1)) await console.page.click(`[name=payments][value="${id}"]`);
     must((await console.text(".pick p")).includes("2 selected 2,000.02 GBP"), `it says ${await console.text(".pick p")}`);
     await console.accessible();
-    await console.fits();
+    await console.isWhole();
     await console.page.click(".pick .danger");
     await console.page.waitForSelector("#dialog[open] .fill");
     const preview = await console.text("#dialog");
@@ -74,7 +74,6 @@ const ACTS = [
   ["bank", "start-archive", "Started the archive"], ["bank", "look-for-redates", "Started a count"],
   ["bank", "start-recount", "Started a recount", { from: day.today, to: day.today }],
   ["bank", "redate", "Started a redate", { calendar: "GB", from: day.later(1), to: day.later(14) }],
-  ["queues", "move-dead-letters", "Moved back"],
   ["endpoints", "test-endpoint", "Tested"], ["endpoints", "skip-event", "Skipped an event"],
   ["endpoints?id=shop", "enable-endpoint", "Enabled"],
   ["endpoints?id=broken", "replay-endpoint", "Replayed to", {}, { since: `${day.today}T11:00` }],
@@ -96,13 +95,13 @@ await check("every action is previewed, done and in the trail, phone", async (co
       throw new Error(`${action} has no preview: ${await console.text("#problem")} ${await console.text("#dialog")}`);
     });
     await console.accessible();
-    await console.fits();
+    await console.isWhole();
     for (const [name, value] of Object.entries(asked ?? {})) {
       await console.page.$eval(`#dialog [name=${name}]`, (field, value) => (field.value = value), value);
       await console.page.click(`#dialog form[data-action=${action}] button:not([data-close])`);
       await console.page.waitForSelector("#dialog [name=step][value=do]", { timeout: 15_000 });
       await console.accessible();
-      await console.fits();
+      await console.isWhole();
     }
     await console.page.click(`#dialog form[data-action=${action}] button:not([data-close])`);
     await console.page.waitForSelector("#dialog[open] a[href^='#audit']", { timeout: 15_000 }).catch(async () => {
@@ -161,12 +160,12 @@ for (const scheme of ["light", "dark"]) {
     await console.page.goto(`${BANK_URL}/oauth2/authorize?${new URLSearchParams(query)}`);
     must((await console.page.$$("button")).length === 3, "there are not three roles");
     await console.accessible();
-    await console.fits();
+    await console.isWhole();
     await console.clean();
     await console.page.goto(`${BANK_URL}/oauth2/authorize?${new URLSearchParams({ ...query, redirect_uri: HOSTILE[1] })}`);
     must((await console.text("main")).includes("onerror"), "it does not say what is wrong");
     await console.accessible();
-    await console.fits();
+    await console.isWhole();
   }, { scheme, viewport: PHONE, expected: [REFUSED] });
 }
 

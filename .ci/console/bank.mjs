@@ -65,8 +65,8 @@ export async function filled(bank) {
   const order = (more) => ({ payeeAccountId: "payee", amountMinor: 12_050, currency: "GBP", scheduledFor: today, ...more });
 
   must(await ask("/webhook-endpoints/shop", { method: "PUT", body: { url: "https://hooks.example.com/x", description: HOSTILE[1], enabled: false } }), 201);
-  // Nothing listens there, so it fails at its first event.
-  must(await ask("/webhook-endpoints/broken", { method: "PUT", body: { url: "http://127.0.0.1:9/hook", description: "broken" } }), 201);
+  // The API has no such route, so the endpoint refuses its first event.
+  must(await ask("/webhook-endpoints/broken", { method: "PUT", body: { url: `${bank.url}/hook`, description: "broken" } }), 201);
   const references = [undefined, "INV 2026/117", "SANDBOX-REFUSED", "SANDBOX-NEVER"];
   for (let number = 0; number < 80; number += 1) {
     const reference = references[number % references.length];

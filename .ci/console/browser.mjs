@@ -160,6 +160,13 @@ export class Console {
     must(wide <= window, `it is ${wide} px wide in a window of ${window}`);
   }
 
+  /** Fails if the page is wider than the window, or a text is cut. */
+  async isWhole() {
+    await this.fits();
+    const cut = await this.page.evaluate(cutTexts);
+    must(cut.length === 0, `texts are cut: ${cut.slice(0, 5).join("; ")}`);
+  }
+
   /** The browser's storage for this page. */
   async stored() {
     const inPage = await this.page.evaluate(async () => ({
@@ -178,6 +185,37 @@ export class Console {
   close() {
     return this.context.close();
   }
+}
+
+/**
+ * The texts that nobody can read to their ends: outside of the window, or in an element that hides what is too long for it, unless its
+ * title has the text or it is a scroller that has the focus by Tab. Runs in the page.
+ */
+function cutTexts() {
+  const cut = new Set(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const name = (element, text) => `${element.tagName.toLowerCase()}.${element.className} “${text.trim().slice(0, 40)}”`;
+  // Texts for screen readers alone are 999 px to the left.
+  const isOnlyRead = (style) => style.position === "absolute" && style.left === "-999px";
+  while (texts.nextNode()) {
+    const { data, parentElement } = texts.currentNode;
+    if (data.trim() === "" || !parentElement.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true })) continue;
+    const around = [];
+    for (let element = parentElement; element !== document.documentElement; element = element.parentElement) around.push(element);
+    const styles = around.map((element) => getComputedStyle(element));
+    if (styles.some(isOnlyRead)) continue;
+    const range = document.createRange();
+    range.selectNodeContents(texts.currentNode);
+    const isIn = ({ left, right, width }) => width === 0 || (left > -1 && right < innerWidth + 1);
+    if (![...range.getClientRects()].every(isIn)) cut.add(`outside: ${name(parentElement, data)}`);
+    around.forEach((element, place) => {
+      const { overflowX, overflowY } = styles[place];
+      const isWide = overflowX !== "visible" && element.scrollWidth > element.clientWidth + 1;
+      const isHigh = ["hidden", "clip"].includes(overflowY) && element.scrollHeight > element.clientHeight + 1;
+      const isScroller = ["auto", "scroll"].includes(overflowX) && element.tabIndex >= 0;
+      if ((isWide && !isScroller && !element.title.includes(data.trim())) || isHigh) cut.add(`hidden: ${name(element, data)}`);
+    });
+  }
+  return [...cut];
 }
 
 /** Presses Tab until the element has the focus, which must be visible. */

@@ -13,7 +13,7 @@ async function everyView(console) {
     try {
       await console.view(view);
       await console.accessible();
-      await console.fits();
+      await console.isWhole();
       await console.clean();
       must(await console.page.evaluate(() => document.activeElement?.matches("#main h1")), "its heading has not the focus");
       must((await console.page.title()).startsWith(await console.text("#main h1")), "the title does not name it");

@@ -50,6 +50,7 @@ async function made() {
   answered(await ask("/webhook-endpoints/books", { method: "PUT", body: { url: "http://127.0.0.1:9/hook", description: "" } }), 201);
   const stuck = await create({ ask }, "acc-stuck", "stuck", order({ reference: "SANDBOX-NEVER" }));
   const contradicted = await create({ ask }, "acc-told", "told", order({ reference: "SANDBOX-CONTRADICTING" }));
+  await create({ ask }, "acc-today", "today", order({ scheduledFor: later(14) }));
   const unread = await create({ ask }, "acc-lost", "lost", order({ scheduledFor: later(2) }));
   const moved = await create({ ask }, "acc-closed", "closed", order({ scheduledFor: saturday, dateRule: "none" }));
   const details = (id) => ({ TableName: "payment-history", Key: { pk: { S: `PAY#${id}` }, sk: { S: "DETAILS" } } });
@@ -85,7 +86,7 @@ const TROUBLES = [
   [TROUBLED_URL, /dead letter/, "queues", "Dispatch failures"],
   [TROUBLED_URL, /1 endpoint disabled/, "endpoints", "books"],
   [TROUBLED_URL, /1 date miscounted/, "bank", "Findings of the recount"],
-  [TROUBLED_URL, /1 to redate/, "ahead", ""],
+  [TROUBLED_URL, /1 to redate/, "ahead", "wait for a redate"],
   [PAUSED_URL, /paused/, "bank", "Paused"],
   [PAUSED_URL, /1 overdue/, "waiting", "acc-due"],
 ];
@@ -103,7 +104,7 @@ for (const [name, viewport] of Object.entries({ phone: PHONE, desk: DESK })) {
       must(place >= 0, `${words} is not among ${texts.join(" | ")}`);
       must(await links[place].evaluate((link) => link.checkVisibility()), `${words} is not visible`);
       await console.accessible();
-      await console.fits();
+      await console.isWhole();
       await links[place].click();
       await console.page.waitForFunction((view) => location.hash.startsWith(`#${view}`), {}, view);
       await console.page.waitForFunction((shown) => document.querySelector("#main").textContent.includes(shown), { timeout: 15_000 }, shown)
@@ -111,3 +112,12 @@ for (const [name, viewport] of Object.entries({ phone: PHONE, desk: DESK })) {
     }
   }, { url, viewport });
 }
+
+await check("the troubles and the day's numbers are in a phone's first screen", async (console) => {
+  await console.page.waitForSelector("#attention li a", { timeout: 15_000 });
+  await console.heading();
+  must((await console.text("#main")).includes("wait for a redate"), "Next dates do not mark it");
+  const ends = await console.page.$$eval("#attention li, #main .tiles a", (parts) => parts.map((part) => part.getBoundingClientRect().bottom));
+  must(ends.length >= 6 + 5, `there are ${ends.length} cards and tiles`);
+  must(Math.max(...ends) <= PHONE.height, `they end at ${Math.max(...ends)} px`);
+}, { url, viewport: PHONE });

@@ -175,8 +175,9 @@ impl Functions {
             of(HttpFunction::Webhooks.name())?;
         let webhooks = configured("webhooks", get, webhooks::Config::read)?;
         let webhooks = webhooks::Webhooks::new(webhooks, store, master, clock, metrics);
-        let Dependencies { store, clock, operations, .. } = of(HttpFunction::Console.name())?;
-        let console = Console::new(configured("console", get, console::Config::read)?, store, operations, clock);
+        let Dependencies { store, clock, operations, metrics, .. } = of(HttpFunction::Console.name())?;
+        let console =
+            Console::new(configured("console", get, console::Config::read)?, store, operations, clock, metrics);
         let (store, clock, metrics) = own("daily-due-sweeper")?;
         let sweeper =
             Sweeper::new(configured("daily-due-sweeper", get, daily_due_sweeper::Config::read)?, store, clock, metrics);

@@ -64,7 +64,9 @@ impl Operations for OneMachine {
     async fn queue(&self, queue: BankQueue) -> Result<QueueState, OperationError> {
         let counts = queue_of(&self.queues, queue).counts(self.clock.instant());
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        Ok(QueueState { waiting: number(counts.visible), in_flight: number(counts.in_flight), last_move: None })
+        let (waiting, in_flight) = (number(counts.visible), number(counts.in_flight));
+        // Queues of one machine have no policies.
+        Ok(QueueState { waiting, in_flight, ..QueueState::default() })
     }
 
     async fn sample(&self, queue: BankQueue) -> Result<Vec<SampledMessage>, OperationError> {

@@ -1,11 +1,13 @@
 //! `cargo local listen`: an endpoint at a running bank, whose messages are shown, verified and forwarded.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use axum::Router;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
@@ -16,6 +18,7 @@ use http::{HeaderMap, Request, StatusCode, Uri};
 use payments_boot::Clock;
 use payments_machine::server::{Limits, Server, listen};
 use scheduled_payments::{Bank, EndpointOrder, Error, Event, Http, Retries, TOLERANCE, Transport as _, verify};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 /// The longest wait for the program's answer: a second less than the bank waits.
@@ -24,8 +27,18 @@ const FORWARD_TIMEOUT: Duration = Duration::from_secs(14);
 /// The longest that the bank may take to send a request's head, and its connections may last after the end.
 const LIMITS: Limits = Limits { head: Some(Duration::from_secs(60)), end: Some(Duration::from_secs(1)) };
 
+/// The longest wait for the bank to delete the endpoint, so that the end is at hand even if the bank does not answer.
+const GOODBYE: Duration = Duration::from_secs(3);
+
+/// The most bytes of a message. The bank's have 250 KB, or a single event, which is shorter than an item of 400 KB.
+const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
+
 /// The type of a test's event, which the bank sends once.
 const TEST: &str = "webhook.test";
+
+/// The effect of the answer 410, and the remedy.
+const GONE: &str = ", so the bank disables this endpoint and sends nothing more. Let your program answer something else, press \
+                    Ctrl-C, and start again";
 
 /// The settings of a listener.
 #[derive(Debug, Clone, Default)]
@@ -43,13 +56,20 @@ pub struct Settings {
 }
 
 /// A listener with its endpoint at the bank.
-#[derive(Debug)]
 pub struct Listener {
+    settings: Settings,
+    forward_to: Option<Uri>,
+    clock: Clock,
+    print: Arc<Print>,
     bank: Bank,
-    url: String,
-    endpoint: String,
-    server: Server,
+    address: SocketAddr,
+    /// The port, until it is served.
+    socket: Option<TcpListener>,
+    server: Option<Server>,
 }
+
+/// The lines for the person who watches.
+type Print = dyn Fn(&str) + Send + Sync;
 
 /// The state that requests share.
 struct Shared {
@@ -57,12 +77,12 @@ struct Shared {
     forward_to: Option<Uri>,
     clock: Clock,
     http: Http,
-    print: Box<dyn Fn(&str) + Send + Sync>,
+    print: Arc<Print>,
 }
 
 impl Listener {
-    /// Creates an endpoint at the bank and begins to listen. `print` gets each line for the person who watches.
-    pub async fn start(
+    /// Takes a free port. `print` gets each line for the person who watches.
+    pub async fn open(
         settings: &Settings,
         clock: &Clock,
         print: impl Fn(&str) + Send + Sync + 'static,
@@ -71,51 +91,74 @@ impl Listener {
         let builder = Bank::builder(&settings.bank).retries(Retries { attempts: 1, ..Retries::default() });
         let builder = settings.token.iter().fold(builder, |builder, token| builder.token(token.as_str()));
         let bank = builder.build().context("give --bank one such as http://127.0.0.1:8080")?;
-        let listener = listen(0, "another start").await?;
-        let address = listener.local_addr()?;
-        // The port is this process's alone, so another listener has another endpoint.
-        let endpoint = format!("listen-{}", address.port());
+        let socket = listen(0, "another start").await?;
+        Ok(Self {
+            settings: settings.clone(),
+            forward_to,
+            clock: clock.clone(),
+            print: Arc::new(print),
+            bank,
+            address: socket.local_addr()?,
+            socket: Some(socket),
+            server: None,
+        })
+    }
+
+    /// Creates an endpoint at the bank and begins to listen. If it fails or is abandoned, [`stop`](Self::stop) deletes the
+    /// endpoint, which the bank may have made.
+    pub async fn begin(&mut self) -> Result<()> {
+        let (settings, endpoint) = (&self.settings, self.endpoint());
         let order = EndpointOrder {
-            url: format!("http://{address}/"),
+            url: format!("{}/", self.url()),
             description: "cargo local listen".to_owned(),
             types: settings.types.clone(),
             accounts: settings.accounts.clone(),
             ..EndpointOrder::default()
         };
         let explain = |error| explained(&error, &settings.bank);
-        bank.put_webhook_endpoint(&endpoint, &order).await.map_err(explain)?;
-        let secrets = bank.webhook_secrets(&endpoint).await.map_err(explain)?;
+        self.bank.put_webhook_endpoint(&endpoint, &order).await.map_err(explain)?;
+        let secrets = self.bank.webhook_secrets(&endpoint).await.map_err(explain)?;
         let secrets: Vec<String> = secrets.into_iter().map(|secret| secret.secret).collect();
-        print(&welcome(settings, &endpoint, secrets.first().context("the endpoint has no secret")?));
-        let shared = Shared { secrets, forward_to, clock: clock.clone(), http: Http::new(), print: Box::new(print) };
-        // Its messages have 300 KB, and a single event can be longer.
-        let router = Router::new().route("/", post(receive)).layer(DefaultBodyLimit::disable());
-        let server = Server::start(listener, router.with_state(Arc::new(shared)), LIMITS)?;
-        Ok(Self { bank, url: settings.bank.clone(), endpoint, server })
+        (self.print)(&welcome(settings, &endpoint, secrets.first().context("the endpoint has no secret")?));
+        let shared = Shared {
+            secrets,
+            forward_to: self.forward_to.clone(),
+            clock: self.clock.clone(),
+            http: Http::new(),
+            print: Arc::clone(&self.print),
+        };
+        let router = Router::new().route("/", post(receive)).layer(DefaultBodyLimit::max(MAX_MESSAGE_BYTES));
+        let socket = self.socket.take().context("it has begun before")?;
+        self.server = Some(Server::start(socket, router.with_state(Arc::new(shared)), LIMITS)?);
+        Ok(())
     }
 
     /// Returns the URL of the endpoint.
     pub fn url(&self) -> String {
-        self.server.url()
+        format!("http://{}", self.address)
     }
 
-    /// Returns the id of the endpoint.
-    pub fn endpoint(&self) -> &str {
-        &self.endpoint
+    /// Returns the id of the endpoint. The port is this process's alone, so another listener has another endpoint.
+    pub fn endpoint(&self) -> String {
+        format!("listen-{}", self.address.port())
     }
 
-    /// Deletes the endpoint and stops after the messages that are under way.
+    /// Deletes the endpoint and stops after the messages that are under way. Waits for the bank for some seconds.
     pub async fn stop(self) -> Result<()> {
-        let deleted = match self.bank.delete_webhook_endpoint(&self.endpoint).await {
-            Err(error) if error.status() != Some(404) => Err(anyhow!(
-                "the endpoint {} is still at the bank ({error}); delete it: curl -X DELETE {}/webhook-endpoints/{}",
-                self.endpoint,
-                self.url.trim_end_matches('/'),
-                self.endpoint
-            )),
-            _ => Ok(()),
+        let endpoint = self.endpoint();
+        let left = |why: &str| {
+            let bank = self.settings.bank.trim_end_matches('/');
+            let remedy = format!("delete it: curl -X DELETE {bank}/webhook-endpoints/{endpoint}");
+            Err(anyhow!("the endpoint {endpoint} may still be at the bank ({why}); {remedy}"))
         };
-        self.server.stop().await?;
+        let deleted = match timeout(GOODBYE, self.bank.delete_webhook_endpoint(&endpoint)).await {
+            Ok(Err(error)) if error.status() != Some(404) => left(&error.to_string()),
+            Ok(_) => Ok(()),
+            Err(_) => left(&format!("no answer within {} seconds", GOODBYE.as_secs())),
+        };
+        if let Some(server) = self.server {
+            server.stop().await?;
+        }
         deleted
     }
 }
@@ -154,7 +197,18 @@ fn explained(error: &Error, bank: &str) -> anyhow::Error {
 }
 
 /// Verifies, shows and forwards a message. The bank gets the program's answer.
-async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn receive(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(error) => {
+            (shared.print)(&format!("NOT READ, so it is not forwarded: {error}; a message has at most 1 MB"));
+            return error.into_response();
+        }
+    };
     let events = match verify(&shared.secrets, &headers, &body, shared.clock.instant(), TOLERANCE) {
         Ok(events) => events,
         Err(error) => {
@@ -166,7 +220,8 @@ async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: By
     let Some(to) = &shared.forward_to else { return StatusCode::NO_CONTENT.into_response() };
     match forward(&shared.http, to, headers, body).await {
         Ok((status, retry_after)) => {
-            (shared.print)(&format!("  -> {status} from {to}"));
+            let gone = if status == StatusCode::GONE { GONE } else { "" };
+            (shared.print)(&format!("  -> {status} from {to}{gone}"));
             let mut response = status.into_response();
             response.headers_mut().extend(retry_after.map(|wait| (RETRY_AFTER, wait)));
             response

@@ -189,11 +189,22 @@ fn say(line: &str) {
 }
 
 async fn hear(settings: &listen::Settings) -> Result<()> {
-    let mut signals = Signals::listen()?;
-    let listener = Listener::start(settings, &Clock::system(), say).await?;
-    signals.next().await?;
-    say(&format!("\nDeleting the endpoint {}. Ctrl-C leaves it at the bank.", listener.endpoint()));
-    signals.end(listener.stop()).await?.context("the endpoint is still at the bank")?
+    let mut signals = Signals::with_hangup()?;
+    let mut listener = Listener::open(settings, &Clock::system(), say).await?;
+    let begun = tokio::select! {
+        begun = listener.begin() => begun.map(|()| true),
+        // The bank may not answer, and may have made the endpoint.
+        signal = signals.next() => signal.map(|()| false).map_err(Into::into),
+    };
+    if matches!(begun, Ok(true)) {
+        signals.next().await?;
+    }
+    if begun.is_ok() {
+        say(&format!("\nDeleting the endpoint {}. Ctrl-C leaves it at the bank.", listener.endpoint()));
+    }
+    let stopped = signals.end(listener.stop()).await?;
+    // The reason why it did not begin counts more.
+    begun.and_then(|_| stopped.context("the endpoint is still at the bank")?)
 }
 
 /// Creates a temporary folder that stays after this process.

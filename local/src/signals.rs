@@ -1,4 +1,4 @@
-//! The signals that end `cargo local`: Ctrl-C, and SIGTERM on systems that have it.
+//! The signals that end `cargo local`: Ctrl-C, and SIGTERM and SIGHUP on systems that have them.
 
 use std::io::Result;
 use std::time::Duration;
@@ -17,6 +17,9 @@ pub struct Signals {
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    /// SIGHUP, which a terminal sends when it closes, if it ends the program's work as the others do.
+    #[cfg(unix)]
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
@@ -24,14 +27,28 @@ impl Signals {
     /// Starts to listen.
     pub fn listen() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, hangup: None })
+    }
+
+    /// Starts to listen, to SIGHUP as well.
+    pub fn with_hangup() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { hangup: Some(signal(SignalKind::hangup())?), ..Self::listen()? })
     }
 
     /// Waits for the next signal.
     pub async fn next(&mut self) -> Result<()> {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => Ok(()),
             _ = self.terminate.recv() => Ok(()),
+            _ = hangup => Ok(()),
         }
     }
 }
@@ -51,6 +68,11 @@ impl Signals {
     /// Starts to listen.
     pub fn listen() -> Result<Self> {
         Ok(Self {})
+    }
+
+    /// Starts to listen.
+    pub fn with_hangup() -> Result<Self> {
+        Self::listen()
     }
 
     /// Waits for the next signal.

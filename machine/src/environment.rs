@@ -74,6 +74,10 @@ pub struct Environment {
     pub dispatch_attempts: u32,
     /// Whether there is a console.
     pub console: bool,
+    /// The largest amounts of new payments.
+    pub max_payment: String,
+    /// The clients whose creates and amendments are refused, separated by commas.
+    pub refused_clients: String,
     /// The calendars of currencies.
     pub calendars: String,
     /// The cut-offs of calendars.
@@ -114,6 +118,8 @@ impl Environment {
             shards: 10,
             dispatch_attempts: of_template("MaxDispatchAttempts").parse().unwrap_or_default(),
             console: true,
+            max_payment: of_template("MaxPayment"),
+            refused_clients: of_template("RefusedClients"),
             calendars: of_template("Calendars"),
             cut_offs: of_template("CutOffs"),
             cut_off_lead_minutes: of_template("CutOffLeadMinutes"),
@@ -152,6 +158,8 @@ impl Environment {
             "AccountClaim" => self.account_claim.clone(),
             "WriteShards" | "ReadShards" => self.shards.to_string(),
             "MaxDispatchAttempts" => self.dispatch_attempts.to_string(),
+            "MaxPayment" => self.max_payment.clone(),
+            "RefusedClients" => self.refused_clients.clone(),
             "Calendars" => self.calendars.clone(),
             "CutOffs" => self.cut_offs.clone(),
             "CutOffLeadMinutes" => self.cut_off_lead_minutes.clone(),

@@ -19,7 +19,9 @@ mod waiting;
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
 use payments_model::{AccountId, Event, PaymentId, Settlement};
+use payments_store::{Job, LastRun};
 use payments_tests::given::move_on;
+use payments_tests::orders::failed;
 use payments_tests::tables::details_key;
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
@@ -192,6 +194,41 @@ async fn what_clients_choose_is_shown_as_text() -> Result<()> {
         assert_plain(&missing.text, text);
         let refused = view(&world, &format!("day?{}", form(&[("date", text)]))).await?;
         assert_eq!(refused.header("content-type"), Some("application/problem+json"), "{text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_direction_of_a_text_reorders_no_other_words() -> Result<()> {
+    /// An override and an isolate without an end, which would turn the rest of a line around.
+    const TURNED: &str = "\u{202e}gnp\u{2066}";
+    let world = World::open().await?;
+    let body = json!({ "url": "https://receiver.example.com/hook", "description": TURNED });
+    world.send(Ask::new(Method::PUT, "/webhook-endpoints/shop").json(&body)).await?.with_status(201)?;
+    let mut body = payment("2026-12-01");
+    body["data"] = json!({ "note": TURNED });
+    let claims = json!({ "client_id": TURNED, "scope": "payments/write", "custom:accounts": "tenant" });
+    let created =
+        world.send_authorized(&token(&claims), Ask::create("tenant", "rent", &body)).await?.with_status(201)?;
+    let id = created.field("paymentId");
+    claim(&world, &id, None).await?;
+    world.settle(&[failed(&id, &payment("2026-12-01"), "AM04", TURNED)]).await?;
+    world.settle(&[failed(&id, &payment("2026-12-01"), "AC04", TURNED)]).await?;
+    world.set_clock("2026-12-01T11:00:00Z")?;
+    let failing = LastRun::new(Job::Report, (world.now(), world.now()), None::<&Value>).with_failure(Some(TURNED));
+    world.store().await.put_last_run(&failing).await?;
+    let searched = format!("find?{}", form(&[("text", TURNED)]));
+    for (wanted, least) in
+        [(format!("payment?id={id}"), 5), ("endpoints?id=shop".to_owned(), 1), (searched, 1), ("bank".to_owned(), 1)]
+    {
+        let shown = page(&world, &wanted).await?;
+        let before: Vec<&str> = shown.match_indices(TURNED).map(|(place, _)| &shown[..place]).collect();
+        assert!(before.len() >= least, "{wanted}: {shown}");
+        for before in before {
+            let tag = before.rfind('<').map_or("", |place| &before[place..]);
+            let is_attribute = !tag.contains('>');
+            assert!(is_attribute || tag.starts_with("<bdi") || tag.starts_with("<pre"), "{wanted}: {tag}");
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod business_days;
 mod create;
 mod details;
+mod guards;
 mod heads;
 mod laws;
 mod reference;

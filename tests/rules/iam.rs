@@ -13,6 +13,7 @@
 
 mod configured;
 mod meaning;
+mod queues;
 pub(crate) mod source;
 mod store;
 

@@ -67,6 +67,12 @@ pub async fn world_at(steps: &[&str], moved_at: &str, now: &str) -> Result<World
         } else if steps.contains(&"holiday-announced") {
             environment.calendars = "GBP=GB".to_owned();
         }
+        if steps.contains(&"refused-feed") {
+            environment.refused_clients = "other,feed".to_owned();
+        }
+        if steps.contains(&"payment-limit") {
+            environment.max_payment = "EUR=1,GBP=125000".to_owned();
+        }
     });
     let world = world.await?;
     prepare(&world, steps, moved_at).await?;
@@ -113,7 +119,7 @@ async fn take(world: &World, step: &str, at: &str) -> Result<()> {
     let happens = |event| async move { move_on(world, payment(FIRST)?, vec![event], at).await };
     match step {
         // The bank's configuration has them.
-        "calendars" => Ok(()),
+        "calendars" | "refused-feed" | "payment-limit" => Ok(()),
         "holiday-announced" => before_the_holiday(world).await,
         "failing-endpoint" => failing_endpoint(world).await,
         "most-endpoints" => {
@@ -171,7 +177,7 @@ async fn failing_endpoint(world: &World) -> Result<()> {
     let now = world.now();
     let head = store.log_head().await?.context("no log")?;
     let start = head.start(now);
-    ensure!(store.replay_webhook(&id, start).await?, "the webhook is missing");
+    ensure!(store.replay_webhook(&id, start, None).await?, "the webhook is missing");
     let taken = store.take_webhook(&id, now, now).await?.context("nobody has it")?;
     let after = LogPosition { offset: 1, ..start };
     let LogRead::Page(first) = store.log_page(&head, start, 3, 1, now).await? else { bail!("no event") };

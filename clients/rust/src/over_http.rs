@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response, uri::Scheme};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 #[cfg(feature = "http")]
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -18,6 +18,11 @@ use crate::transport::Transport;
 
 #[cfg(not(feature = "http"))]
 const WITHOUT_TLS: &str = "https needs the feature `http` of scheduled-payments; use a URL that begins with http://";
+
+/// The most bytes of a response, which is in memory. API Gateway returns at most 10 MB.
+const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
+
+const TOO_LONG: &str = "the response has more than 16 MB, and was not read to its end";
 
 /// Connections over HTTP/1.1 that are kept for later requests. The machine's certificates are trusted. It uses no proxy.
 #[derive(Debug)]
@@ -71,6 +76,8 @@ impl Transport for Http {
         #[cfg(not(feature = "http"))]
         let sent = if is_secure { return Err(WITHOUT_TLS.into()) } else { self.plain.request(request) };
         let (parts, body) = sent.await?.into_parts();
-        Ok(Response::from_parts(parts, body.collect().await?.to_bytes()))
+        let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
+        let body = body.map_err(|error| if error.is::<LengthLimitError>() { TOO_LONG.into() } else { error })?;
+        Ok(Response::from_parts(parts, body.to_bytes()))
     }
 }

@@ -70,6 +70,21 @@ impl Guide {
     }
 }
 
+/// The alarms of the table of priorities, the most urgent first, each with the time within which somebody acts.
+pub(crate) fn priorities(text: &str) -> Vec<(String, String)> {
+    let (mut found, mut last) = (Vec::new(), String::new());
+    for row in text.lines().filter(|line| line.starts_with("| [")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [alarms, _, within, ..] = &cells[..] else { continue };
+        if *within != "the same" {
+            last = within.replace('*', "");
+        }
+        let names = alarms.split('[').skip(1).filter_map(|part| part.split_once("](#"));
+        found.extend(names.map(|(name, _)| (name.to_owned(), last.clone())));
+    }
+    found
+}
+
 /// A text as the value of an attribute.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")

@@ -36,12 +36,17 @@ BusBehind";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build");
+    let folder = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
+    let folder = Path::new(&folder);
     let mut guides = Vec::new();
     for (name, _) in GUIDES {
         // Cargo runs this in the crate's folder.
         let path = format!("../../docs/{name}.md");
         println!("cargo::rerun-if-changed={path}");
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        if name == "alarms" {
+            std::fs::write(folder.join("priorities.rs"), format!("{:?}", guide::priorities(&text)))?;
+        }
         guides.push(Guide::new(name, &text));
     }
     guides.push(Guide::new("example", EXAMPLE));
@@ -50,10 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(code, "Guide {{ name: {name:?}, first: {first}, sections: &{} }},", sections(guide, &guides)?)?;
     }
     code.push(']');
-    let folder = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
-    std::fs::write(Path::new(&folder).join("guides.rs"), code)?;
+    std::fs::write(folder.join("guides.rs"), code)?;
     let example = guides.last().ok_or("there is an example")?;
-    Ok(std::fs::write(Path::new(&folder).join("example.rs"), sections(example, &guides)?)?)
+    Ok(std::fs::write(folder.join("example.rs"), sections(example, &guides)?)?)
 }
 
 /// The sections of a guide, as Rust.

@@ -12,6 +12,7 @@ mod endpoint;
 mod finding;
 mod letters;
 mod preview;
+mod reason;
 mod redating;
 mod repairing;
 mod run;
@@ -23,13 +24,12 @@ use std::str::FromStr;
 use chrono::TimeDelta;
 use maud::Markup;
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
-use payments_model::webhook::EndpointId;
 use payments_model::{ActionId, Actor, UtcSecond};
 use payments_store::{ActionName, Approval, AuditEntry, AuditIntent, AuditOutcome};
 
-use crate::actions::cancel::Chosen;
+use crate::actions::cancel::{Cancel, Chosen};
 use crate::actions::dialog::{Named, ended};
-use crate::actions::endpoint::Deed;
+use crate::actions::endpoint::{Deed, Target};
 use crate::actions::finding::CloseFinding;
 use crate::actions::letters::Letters;
 use crate::actions::preview::counted;
@@ -67,13 +67,13 @@ enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
     /// Cancel payments.
-    Cancel(Vec<Chosen>),
+    Cancel(Cancel),
     /// Send the request of a payment again.
     SendAgain(SendAgain),
     /// Close a finding.
     CloseFinding(CloseFinding),
     /// Test or enable a webhook endpoint, replay events to it, or skip one.
-    Endpoint(EndpointId, Deed),
+    Endpoint(Target, Deed),
     /// Move dead letters back.
     MoveLetters(Letters),
     /// Start a function.
@@ -96,7 +96,7 @@ impl Action {
     /// Reads the action with this name.
     fn read(name: &str, form: &mut Form) -> Result<Self, Problem> {
         match name {
-            CANCEL => Ok(Self::Cancel(cancel::read(form)?)),
+            CANCEL => Ok(Self::Cancel(Cancel::read(form)?)),
             send_again::NAME => Ok(Self::SendAgain(SendAgain::read(form)?)),
             finding::NAME => Ok(Self::CloseFinding(CloseFinding::read(form)?)),
             MOVE_LETTERS => Ok(Self::MoveLetters(Letters::read(form)?)),
@@ -104,8 +104,8 @@ impl Action {
                 if let Some(run) = Run::read(name, form) {
                     return run.map(Self::Start);
                 }
-                let (id, deed) = Deed::read(name, form).ok_or_else(no_such_page)??;
-                Ok(Self::Endpoint(id, deed))
+                let (target, deed) = Deed::read(name, form).ok_or_else(no_such_page)??;
+                Ok(Self::Endpoint(target, deed))
             }
         }
     }
@@ -124,10 +124,10 @@ impl Action {
     /// The heading of its preview and its outcome.
     fn title(&self) -> String {
         match self {
-            Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
+            Self::Cancel(cancel) => format!("Cancel {}", counted(cancel.payments.len(), "payment")),
             Self::SendAgain(again) => again.title(),
             Self::CloseFinding(close) => close.title(),
-            Self::Endpoint(id, deed) => deed.title(id),
+            Self::Endpoint(target, deed) => deed.title(target),
             Self::MoveLetters(letters) => letters.title(),
             Self::Start(run) => run.title(),
         }
@@ -136,10 +136,10 @@ impl Action {
     /// The fields from which [`Self::read`] reads the same action again. The trail keeps them.
     fn fields(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Cancel(payments) => vec![("payments", cancel::lines(payments))],
+            Self::Cancel(cancel) => cancel.fields(),
             Self::SendAgain(again) => again.fields(),
             Self::CloseFinding(close) => close.fields(),
-            Self::Endpoint(id, deed) => deed.fields(id),
+            Self::Endpoint(target, deed) => deed.fields(target),
             Self::MoveLetters(letters) => letters.fields(),
             Self::Start(run) => run.fields(),
         }
@@ -175,10 +175,10 @@ impl Action {
     /// A confirmation names what its preview showed.
     fn require_previewed(&self) -> Result<(), Problem> {
         let is_previewed = match self {
-            Self::Cancel(payments) => payments.iter().all(Chosen::is_previewed),
+            Self::Cancel(cancel) => cancel.payments.iter().all(Chosen::is_previewed),
             Self::SendAgain(again) => again.is_previewed(),
             Self::CloseFinding(close) => close.has_reason(),
-            Self::Endpoint(_, deed) => deed.is_previewed(),
+            Self::Endpoint(target, deed) => deed.is_previewed(target),
             Self::MoveLetters(letters) => letters.shown.is_some(),
             Self::Start(run) => run.is_previewed(),
         };
@@ -241,8 +241,8 @@ impl Console {
     async fn previewed(&self, request: &Request<'_>, asked: &Action) -> Result<Markup, Problem> {
         // Payments that the preview leaves as they are stay so, whatever happens to them meanwhile.
         let (preview, action) = match asked {
-            Action::Cancel(payments) => {
-                let (preview, can) = self.preview_cancel(payments).await?;
+            Action::Cancel(cancel) => {
+                let (preview, can) = self.preview_cancel(&cancel.payments).await?;
                 (preview, Action::Cancel(can))
             }
             Action::SendAgain(again) => {
@@ -252,10 +252,10 @@ impl Console {
             Action::CloseFinding(close) => {
                 (self.preview_close_finding(close).await?, Action::CloseFinding(close.without_reason()))
             }
-            Action::Endpoint(id, Deed::Ask) => return Ok(endpoint::asked(id)),
-            Action::Endpoint(id, deed) => {
-                let (preview, deed) = self.preview_endpoint(id, deed).await?;
-                (preview, Action::Endpoint(id.clone(), deed))
+            Action::Endpoint(target, Deed::Ask) => return Ok(endpoint::asked(target)),
+            Action::Endpoint(target, deed) => {
+                let (preview, target, deed) = self.preview_endpoint(target, deed).await?;
+                (preview, Action::Endpoint(target, deed))
             }
             Action::MoveLetters(letters) => {
                 let (preview, seen) = self.preview_letters(letters).await?;
@@ -357,10 +357,10 @@ impl Console {
         approved: Option<ActionId>,
     ) -> Result<Vec<String>, Problem> {
         match action {
-            Action::Cancel(payments) => self.cancel_all(payments, by, since).await,
+            Action::Cancel(cancel) => self.cancel_all(&cancel.payments, by, since).await,
             Action::SendAgain(again) => Ok(vec![self.send_again(again, since).await?]),
             Action::CloseFinding(close) => Ok(vec![self.close_finding(close, by, since).await?]),
-            Action::Endpoint(id, deed) => Ok(vec![self.do_to_endpoint(id, deed, by).await?]),
+            Action::Endpoint(target, deed) => Ok(vec![self.do_to_endpoint(target, deed, by).await?]),
             Action::MoveLetters(letters) => Ok(vec![self.move_letters(letters).await?]),
             Action::Start(run) => Ok(vec![self.start(run, approved).await?]),
         }

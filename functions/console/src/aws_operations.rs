@@ -14,6 +14,7 @@ use payments_model::{OutageKind, UtcSecond};
 use payments_queue::in_process::MAX_RECEIVED;
 use payments_sqs::kind_of;
 
+use crate::gate::is_closed;
 use crate::operations::{
     BankQueue, LastMove, MoveBack, OperationError, Operations, QueueState, REPORTS, ReportFile, SampledMessage,
     Startable,
@@ -53,17 +54,21 @@ impl AwsOperations {
 
     /// A queue's attributes, and its ARN.
     async fn state_and_arn(&self, queue: BankQueue) -> Result<(QueueState, Option<String>), OperationError> {
-        use QueueAttributeName::{ApproximateNumberOfMessages, ApproximateNumberOfMessagesNotVisible, QueueArn};
-        let asked = [ApproximateNumberOfMessages, ApproximateNumberOfMessagesNotVisible, QueueArn];
+        use QueueAttributeName::{
+            ApproximateNumberOfMessages, ApproximateNumberOfMessagesNotVisible, Policy, QueueArn,
+        };
+        let asked = [ApproximateNumberOfMessages, ApproximateNumberOfMessagesNotVisible, Policy, QueueArn];
         let call = self.sqs.get_queue_attributes().queue_url(self.resources.queue(queue));
         let answer = call.set_attribute_names(Some(asked.into())).send().await;
         let mut attributes = answer.map_err(failed("SQS", "GetQueueAttributes"))?.attributes.unwrap_or_default();
         let arn = attributes.remove(&QueueArn);
+        let policy = attributes.remove(&Policy);
         let mut number = |name| attributes.remove(&name).and_then(|text| text.parse().ok());
         let missing = || incomplete("SQS", "GetQueueAttributes");
         let waiting = number(ApproximateNumberOfMessages).ok_or_else(missing)?;
         let in_flight = number(ApproximateNumberOfMessagesNotVisible).ok_or_else(missing)?;
-        Ok((QueueState { waiting, in_flight, last_move: None }, arn))
+        let is_closed = policy.map_or(Some(false), |policy| is_closed(&policy)).ok_or_else(missing)?;
+        Ok((QueueState { waiting, in_flight, is_closed, last_move: None }, arn))
     }
 
     async fn last_move(&self, arn: &str) -> Result<Option<LastMove>, OperationError> {

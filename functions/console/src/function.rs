@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use payments_boot::{Clock, Deadline};
+use payments_boot::{Clock, Deadline, Metrics};
 use payments_http::{Problem, ProblemKind};
 use payments_model::BusinessDate;
 use payments_store::Store;
@@ -18,12 +18,13 @@ pub struct Console {
     pub(crate) store: Store,
     pub(crate) operations: Arc<dyn Operations>,
     pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
 }
 
 impl Console {
     /// Creates the function.
-    pub fn new(config: Config, store: Store, operations: Arc<dyn Operations>, clock: Clock) -> Self {
-        Self { config, store, operations, clock }
+    pub fn new(config: Config, store: Store, operations: Arc<dyn Operations>, clock: Clock, metrics: Metrics) -> Self {
+        Self { config, store, operations, clock, metrics }
     }
 
     /// The bank's date now.

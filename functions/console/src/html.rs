@@ -1,10 +1,15 @@
 //! Parts that several views show: amounts, times, statuses and links.
 
 use form_urlencoded::Serializer;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, Render, html};
 use payments_model::{AccountId, BusinessDate, Currency, HeadKey, Money, PaymentId, Status};
 
 use crate::times::Times;
+
+/// A text that somebody else wrote: a client, the transaction service, a person. Its direction does not reorder the words around it.
+pub(crate) fn foreign(text: impl Render) -> Markup {
+    html! { bdi class="any" { (text) } }
+}
 
 /// A link to another view, or to the same view with other arguments. The script loads it.
 pub(crate) fn link(view: &str, arguments: &[(&str, &str)]) -> String {

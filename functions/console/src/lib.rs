@@ -27,6 +27,7 @@ mod asked;
 mod aws_operations;
 mod config;
 mod function;
+pub mod gate;
 mod guides;
 mod html;
 mod operations;

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use console::{AwsOperations, Config, Console};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use payments_boot::{Clock, Lookup, http_store, log_as_json};
+use payments_boot::{Clock, Lookup, Metrics, http_store, log_as_json};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -13,6 +13,6 @@ async fn main() -> Result<(), Error> {
     let config = Config::read(&lookup)?;
     let store = http_store(&config.data).await;
     let operations = AwsOperations::configured(&config.resources, &lookup).await?;
-    let console = Console::new(config, store, operations, Clock::system());
+    let console = Console::new(config, store, operations, Clock::system(), Metrics::stdout(&lookup)?);
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(console.handle(event.payload).await) })).await
 }

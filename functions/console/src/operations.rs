@@ -93,6 +93,8 @@ pub struct QueueState {
     pub waiting: u64,
     /// Messages that were received and are neither deleted nor visible again.
     pub in_flight: u64,
+    /// Whether its policy denies every receive.
+    pub is_closed: bool,
     /// The last move of its messages, as far as it is known.
     pub last_move: Option<LastMove>,
 }

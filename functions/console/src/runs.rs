@@ -1,11 +1,14 @@
 //! The last runs of the scheduled functions, and their outcomes in words.
 
-use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+use maud::{Markup, PreEscaped, html};
+use payments_model::BusinessDate;
 use payments_store::{Job, LastRun, StoreError};
 use serde_json::Value;
 
 use crate::function::Console;
-use crate::html::grouped;
+use crate::html::{foreign, grouped};
 use crate::times::{Times, span};
 
 /// The last run of each job, as far as it can be read.
@@ -38,11 +41,30 @@ impl Runs {
         self.known.iter().find(|run| run.job == job)
     }
 
+    /// The last runs that could be read.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &LastRun> {
+        self.known.iter()
+    }
+
+    /// Whether every last run could be read.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.unreadable == 0
+    }
+
     /// Whether a job's last run is missing because it cannot be read.
     pub(crate) fn may_be_unreadable(&self, job: Job) -> bool {
         self.unreadable > 0 && self.job(job).is_none()
     }
 }
+
+/// The closed dates on which payments wait for a redate, as the last look found them.
+pub(crate) fn waiting_dates(runs: &Runs) -> BTreeSet<BusinessDate> {
+    let dates = runs.job(Job::Look).and_then(|run| run.outcome.as_ref()?["waitingDates"].as_array());
+    dates.into_iter().flatten().filter_map(|waiting| waiting["date"].as_str()?.parse().ok()).collect()
+}
+
+/// The mark of a date on which payments wait for a redate.
+pub(crate) const WAITS: PreEscaped<&str> = PreEscaped(r#" <span class="pill warn">wait for a redate</span>"#);
 
 /// A job, in a word.
 pub(crate) fn name(job: Job) -> &'static str {
@@ -82,7 +104,7 @@ pub(crate) fn end(run: &LastRun) -> Markup {
     let lasted = (run.ended_at.as_chrono() - run.began_at.as_chrono()).num_seconds();
     html! {
         @match &run.failed {
-            Some(why) => { span class="pill stop" { "Failed" } " " span class="any" { (why) } },
+            Some(why) => { span class="pill stop" { "Failed" } " " (foreign(why)) },
             None => (run.outcome.as_ref().map_or_else(String::new, |outcome| in_words(run.job, outcome))),
         }
         " " span class="quiet n" { "in " (span(lasted)) }

@@ -73,13 +73,13 @@ impl Times {
     }
 }
 
-/// A number of seconds in the largest unit that fits.
+/// A number of seconds in the unit that people would use: minutes up to 90, hours up to 48, and days, each rounded.
 pub(crate) fn span(seconds: i64) -> String {
     match seconds {
         ..120 => format!("{} s", seconds.max(0)),
-        120..7_200 => format!("{} min", seconds / 60),
-        7_200..172_800 => format!("{} h", seconds / 3_600),
-        _ => format!("{} days", seconds / 86_400),
+        120..=5_400 => format!("{} min", seconds / 60),
+        5_401..172_800 => format!("{} h", (seconds + 1_800) / 3_600),
+        _ => format!("{} days", (seconds + 43_200) / 86_400),
     }
 }
 
@@ -126,9 +126,11 @@ mod tests {
             ("2026-07-01T12:00:00Z", "0 s ago"),
             ("2026-07-01T11:58:01Z", "119 s ago"),
             ("2026-07-01T11:58:00Z", "2 min ago"),
-            ("2026-07-01T10:00:01Z", "119 min ago"),
+            ("2026-07-01T10:30:00Z", "90 min ago"),
+            ("2026-07-01T10:29:59Z", "2 h ago"),
             ("2026-07-01T10:00:00Z", "2 h ago"),
-            ("2026-06-29T12:00:01Z", "47 h ago"),
+            ("2026-07-01T09:30:01Z", "2 h ago"),
+            ("2026-06-29T12:00:01Z", "48 h ago"),
             ("2026-06-29T12:00:00Z", "2 days ago"),
             ("2026-07-03T12:00:00Z", "in 2 days"),
         ] {

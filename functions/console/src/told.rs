@@ -7,7 +7,7 @@ use payments_model::{BusinessDate, PaymentId};
 use payments_store::{AuditIntent, AuditOutcome, DeliveryEnd};
 
 use crate::asked::{Asked, Standing};
-use crate::html::{link, payment_link, person_of};
+use crate::html::{foreign, link, payment_link, person_of};
 use crate::operations::BankQueue;
 use crate::times::Times;
 use crate::views::queues::title as queue_title;
@@ -49,7 +49,7 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 20] = [
 ];
 
 /// The arguments that a row shows as links, or not at all.
-const LINKED: [&str; 5] = ["payments", "payment", "endpoint", "queue", "hash"];
+const LINKED: [&str; 6] = ["payments", "payment", "endpoint", "queue", "hash", "version"];
 
 /// An action in the past tense, with links to the things that it is about.
 pub(crate) fn action(intent: &AuditIntent) -> Markup {
@@ -57,7 +57,8 @@ pub(crate) fn action(intent: &AuditIntent) -> Markup {
     let arguments = arguments(intent);
     let of = |name| arguments.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     let rest: Vec<String> = arguments.iter().filter(|(name, _)| !LINKED.contains(name)).map(said).collect();
-    let payments = payments(&intent.arguments);
+    // Not in the reason, in which an operator may name others.
+    let payments = payments(of("payments").or(of("payment")).unwrap_or_default());
     html! {
         b { (known.map_or(intent.action.as_str(), |(.., did)| did)) } " "
         @match payments.len() { 0 => {}, 1 => "1 payment ", several => { (several) " payments " } }
@@ -65,7 +66,7 @@ pub(crate) fn action(intent: &AuditIntent) -> Markup {
         @if payments.len() > NAMED { "and " (payments.len() - NAMED) " more" }
         @if let Some(endpoint) = of("endpoint") { "endpoint " a href=(link("endpoints", &[("id", endpoint)])) { (endpoint) } }
         @if let Some(queue) = of("queue") { a href=(link("queues", &[])) { (queue_named(queue)) } }
-        @if !rest.is_empty() { small { (rest.join(", ")) } }
+        @if !rest.is_empty() { small { (foreign(rest.join(", "))) } }
     }
 }
 
@@ -76,7 +77,16 @@ fn arguments(intent: &AuditIntent) -> Vec<(&str, &str)> {
 
 fn said((name, value): &(&str, &str)) -> String {
     match *name {
-        "reason" => format!("“{value}”"),
+        "reason" | "description" => format!("“{value}”"),
+        "enabled" if *value == "false" => "switched off".to_owned(),
+        "enabled" => "switched on".to_owned(),
+        "url" => format!("to {value}"),
+        "types" => format!("only {}", value.replace(' ', ", ")),
+        "accounts" => format!("only of {}", value.replace(' ', ", ")),
+        "cursor" | "place" => format!("from the place {value} on"),
+        "generation" => format!("secret {value}"),
+        "attempt" => format!("after request {value}"),
+        "dates" => format!("{value} closed dates"),
         name => match value.parse::<BusinessDate>() {
             Ok(date) => format!("{name} {}", date.as_chrono().format("%a %-d %b")),
             Err(_) => format!("{name} {value}"),
@@ -244,6 +254,28 @@ mod tests {
             let word = if want.starts_with("0 of") { "Not done" } else { "Done" };
             assert_eq!(ended("cancel", &result), (word, want.to_owned()));
         }
+    }
+
+    #[test]
+    fn arguments_are_said_in_words() {
+        let arguments = "endpoint: shop\nurl: https://shop.example.com/x\ndescription: The shop\ntypes: payment.failed payment.processed\n\
+                         accounts: a b\nenabled: false\ncursor: 7.1.0\nversion: 9\nfrom: 2026-12-25\nreason: see 00000000-0000-5000-8000-000000000001";
+        let intent = AuditIntent {
+            name: payments_store::ActionName {
+                previewed_at: payments_model::UtcSecond::MIN,
+                id: IDS[0].parse().unwrap(),
+            },
+            at: payments_model::UtcSecond::MIN,
+            by: "o:eve".to_owned(),
+            subject: None,
+            request: String::new(),
+            action: "put-endpoint".to_owned(),
+            arguments: arguments.to_owned(),
+        };
+        let said = action(&intent).into_string();
+        let want = "to https://shop.example.com/x, “The shop”, only payment.failed, payment.processed, only of a, b, switched off, \
+                    from the place 7.1.0 on, from Fri 25 Dec, “see 00000000-0000-5000-8000-000000000001”";
+        assert!(said.contains(want) && !said.contains("1 payment "), "{said}");
     }
 
     #[test]

@@ -8,12 +8,15 @@ pub mod operations;
 mod lists;
 #[path = "views/reads.rs"]
 mod reads;
+#[path = "views/told.rs"]
+mod told;
 
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use console::{Config, Console};
 use operations::OneMachine;
+use payments_boot::Metrics;
 use payments_http::ProblemKind;
 use payments_http::routes::CONSOLE_ROUTES;
 use payments_machine::client::{Reply, Request};
@@ -73,7 +76,8 @@ impl Alone {
         let (recorder, clock) = (given.stack.recorder(), given.stack.clock.clone());
         let store = given.stack.store(client_over(&given.stack.client(), recorder.clone()));
         let operations = Arc::new(OneMachine::on(&given.stack));
-        let console = Console::new(given.config("console", Config::read)?, store, operations, clock);
+        let console =
+            Console::new(given.config("console", Config::read)?, store, operations, clock, Metrics::captured());
         Ok(Self { given, console, recorder })
     }
 

@@ -131,8 +131,8 @@ impl Ingest {
         Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail))
     }
 
-    /// Returns when the amended payment is due, and the faults of its currency, date rule and date.
-    /// The currency and the date rule are judged only if they changed. The date is judged, and the
+    /// Returns when the amended payment is due, and the faults of its amount, currency, date rule and date.
+    /// The amount, the currency and the date rule are judged only if they changed. The date is judged, and the
     /// due time computed again, only if one of the fields that decide the date changed.
     fn due_of_amendment(&self, in_force: &Details, wanted: &Instruction, now: UtcSecond) -> (Due, Vec<Problem>) {
         let old = &in_force.instruction;
@@ -140,6 +140,9 @@ impl Ingest {
         let has = |field: &str| changed.contains(&field);
         let currency = Some(wanted.money.currency).filter(|_| has("currency"));
         let mut faults: Vec<Problem> = currency.and_then(fault_of_new).into_iter().collect();
+        if has("amountMinor") || has("currency") {
+            faults.extend(self.over_limit(wanted.money));
+        }
         let as_it_is = Due { at: in_force.due_at, date: in_force.due_date, moved: in_force.moved.clone() };
         if has("dateRule") {
             faults.extend(check_rule(wanted.date_rule, &self.config.business_days).err());

@@ -2,7 +2,7 @@
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
-use payments_model::{BusinessDays, ShardCount};
+use payments_model::{BusinessDays, PaymentLimits, ShardCount};
 
 /// The configuration of `ingest`.
 #[derive(Debug, Clone)]
@@ -17,6 +17,10 @@ pub struct Config {
     pub write_shards: ShardCount,
     /// `HORIZON_DAYS`: the most days ahead that a payment may be due.
     pub horizon_days: u32,
+    /// `MAX_PAYMENT`: the largest amounts of new payments.
+    pub max_payment: PaymentLimits,
+    /// `REFUSED_CLIENTS`: the clients whose creates and amendments are refused.
+    pub refused_clients: Vec<String>,
 }
 
 impl Config {
@@ -43,6 +47,8 @@ impl Config {
             business_days: lookup.business_days()?,
             write_shards,
             horizon_days: lookup.horizon_days()?,
+            max_payment: lookup.optional("MAX_PAYMENT")?.unwrap_or_default(),
+            refused_clients: lookup.refused_clients(),
         })
     }
 }

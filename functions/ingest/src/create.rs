@@ -9,7 +9,7 @@
 use futures::future::try_join;
 use http::HeaderName;
 use payments_http::{Answer, PaymentView, Problem, ProblemKind};
-use payments_model::{Actor, Details, Due, Head};
+use payments_model::{Actor, Details, Due, Head, Money};
 use payments_store::{PutDetails, PutHead, StoreError, details_excess};
 
 use crate::dates::check_rule;
@@ -40,6 +40,7 @@ impl Ingest {
         let now = self.clock.now();
         let instruction = order.instruction.clone();
         let mut faults: Vec<Problem> = fault_of_new(instruction.money.currency).into_iter().collect();
+        faults.extend(self.over_limit(instruction.money));
         faults.extend(check_rule(instruction.date_rule, &self.config.business_days).err());
         let as_asked = Due::as_asked(instruction.scheduled_for, self.config.business_days.zone());
         let due = self.due(&instruction, now).unwrap_or_else(|fault| {
@@ -85,6 +86,17 @@ impl Ingest {
             None if was_amended => Err(self.missing(&stored).await?),
             None => self.complete(&stored, order, true).await,
         }
+    }
+
+    /// The fault of an amount above the bank's limit of one payment.
+    pub(crate) fn over_limit(&self, money: Money) -> Option<Problem> {
+        let limit = self.config.max_payment.exceeded_by(money)?;
+        let detail = format!(
+            "The amount is above the bank's limit of {} {} in minor units for one payment; send less.",
+            limit.get(),
+            money.currency
+        );
+        Some(Problem::new(ProblemKind::OverLimit, detail).at("amountMinor"))
     }
 
     /// The answer to a create whose payment was amended and has no head. The payment's first details

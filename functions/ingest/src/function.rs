@@ -38,6 +38,10 @@ impl Ingest {
     }
 
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
+        // Before any fault: nothing of a refused client is parsed, read or written, whatever its key.
+        if request.route() != Route::CancelPayment && request.is_of_one_of(&self.config.refused_clients) {
+            return Err(Problem::closed());
+        }
         match request.route() {
             Route::CreatePayment => self.answer_create(request).await,
             Route::CreateBatch | Route::CreateAccountBatch => self.answer_batch(request).await,

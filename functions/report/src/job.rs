@@ -2,8 +2,9 @@
 
 use chrono::TimeDelta;
 use payments_boot::Deadline;
-use payments_model::causes;
-use payments_store::{ReportCommit, ReportRun};
+use payments_model::{BusinessDate, causes};
+use payments_store::{ReportCommit, ReportRun, StoreError};
+use payments_work::Halt;
 
 use crate::attempt::{Attempt, AttemptFolder};
 use crate::drain::Failures;
@@ -89,15 +90,21 @@ impl Report {
     }
 
     /// Adds the run's failures to the figures of their due dates, before the run is finished: an invocation that completes
-    /// it again finds them added. Returns whether the run can be finished. A day whose figures cannot be read or written
-    /// goes without them, because billing must not wait for a repair.
+    /// it again finds them added. Returns whether the run can be finished. Billing does not wait for figures, which are
+    /// only shown: if they cannot be written, they lack these failures for good, and the console shows how many they lack.
     async fn add_failures(&self, run: u64, failures: &Failures, deadline: &Deadline) -> bool {
+        let lacks = |date: &BusinessDate, error: &StoreError| {
+            tracing::error!(run, %date, causes = ?causes(error), "the figures of a date lack the failures of a report");
+        };
         for (date, codes) in failures {
-            match retried(deadline, async || self.store.add_failures(*date, run, codes).await).await {
-                Ok(Some(())) => {}
-                Ok(None) => return false,
-                Err(error) => {
-                    tracing::error!(run, %date, causes = ?causes(&error), "the figures of a date lack the failures of a report");
+            match payments_work::retried(deadline, async || self.store.add_failures(*date, run, codes).await).await {
+                Ok(()) => {}
+                Err(Halt::OutOfTime) => return false,
+                Err(Halt::Broken(error)) => lacks(date, &error),
+                // One partition has the figures of all dates, so the tries of the others would only take time.
+                Err(Halt::GivenUp(error)) => {
+                    lacks(date, &error);
+                    return true;
                 }
             }
         }

@@ -3,8 +3,7 @@
 //! As in the console, each of the two items is put only if it is absent. Without its intent, a
 //! change is not made. If an intent has no outcome, its change may have happened.
 
-use metrique_writer::Entry;
-use payments_http::{Problem, Request};
+use payments_http::{EndpointsChanged, Problem, Request};
 use payments_model::ActionId;
 use payments_model::event_filter::event_type;
 use payments_model::webhook::EndpointId;
@@ -22,14 +21,6 @@ pub(crate) struct Change {
     fields: Vec<(&'static str, String)>,
     /// Whether it decides where events are sent, or who can sign them.
     is_of_the_endpoint: bool,
-}
-
-/// The changes of endpoints, as a metric.
-#[derive(Debug, Entry)]
-#[entry(rename_all = "PascalCase")]
-struct Changes {
-    /// Endpoints that were created, changed or deleted, or got another secret; failed changes count as well.
-    webhook_endpoints_changed: u64,
 }
 
 impl Change {
@@ -131,7 +122,7 @@ impl Webhooks {
         // An existing intent belongs to this request: no other request has its id.
         self.store.put_audit_intent(&intent).await?;
         if change.is_of_the_endpoint {
-            self.metrics.emit(self.clock.instant(), &Changes { webhook_endpoints_changed: 1 });
+            self.metrics.emit(self.clock.instant(), &EndpointsChanged::ONE);
         }
         let made = make.await;
         let result = match &made {

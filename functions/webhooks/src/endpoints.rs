@@ -29,11 +29,6 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Whether the event is among those skipped last.
-    pub(crate) fn has_skipped(&self, event_id: &str) -> bool {
-        self.state.skipped.iter().any(|skipped| skipped.event_id == event_id)
-    }
-
     /// Whether the endpoint already has the wanted settings. An endpoint that `publish` switched
     /// off differs from one that its operator switched off.
     fn is_as(&self, wanted: &Wanted) -> bool {

@@ -27,7 +27,7 @@ impl Webhooks {
         }
         let (mut found, now) = (self.find_placed(id).await?, self.clock.now());
         let ask = async {
-            let is_there = self.store.ask_webhook_test(id, now).await?;
+            let is_there = self.store.ask_webhook_test(id, now, None).await?;
             if is_there { Ok(()) } else { Err(no_such_endpoint()) }
         };
         self.audited(request, Change::test(id), "a test is sent within a minute", ask).await?;
@@ -50,7 +50,7 @@ impl Webhooks {
         }
         let from = self.place(Start::Position(from), found.head.as_ref()).await?;
         let replay = async {
-            let is_there = self.store.replay_webhook(id, from).await?;
+            let is_there = self.store.replay_webhook(id, from, None).await?;
             if is_there { Ok(()) } else { Err(no_such_endpoint()) }
         };
         let done = format!("it gets the events after {from} again");
@@ -70,9 +70,7 @@ impl Webhooks {
             return Err(Problem::for_body(&Pointer::body(), faults));
         };
         let mut found = self.find_placed(id).await?;
-        // An event that blocked the endpoint before it moved on, for example with another filter, no longer blocks it.
-        let (place, blocking) = (found.state.position, found.state.progress.blocking.clone());
-        match blocking.filter(|it| it.event_id == event_id && it.after > place) {
+        match found.state.blocked_by(&event_id).cloned() {
             Some(blocking) => {
                 let event = bounded(&event_id, MAX_EVENT_ID_BYTES);
                 let (change, done) = (Change::skip(id, event.clone()), format!("the event {event} is skipped"));
@@ -81,7 +79,7 @@ impl Webhooks {
                 let skip = self.skip_blocking(id, &mut found, &blocking, skipped);
                 self.audited(request, change, &done, skip).await?;
             }
-            None if found.has_skipped(&event_id) => {}
+            None if found.state.has_skipped(&event_id) => {}
             None => return Err(not_blocking()),
         }
         Answer::json(200, &self.view(&found))
@@ -94,7 +92,7 @@ impl Webhooks {
         blocking: &BlockingEvent,
         skipped: SkippedEvent,
     ) -> Result<(), Problem> {
-        if self.store.skip_webhook_event(id, &found.state, blocking, skipped.clone()).await? {
+        if self.store.skip_webhook_event(id, &found.state, blocking, skipped.clone(), None).await? {
             found.state.position = blocking.after;
             found.state.progress.blocking = None;
             found.state.skipped.insert(0, skipped);
@@ -104,7 +102,7 @@ impl Webhooks {
         }
         // The same request came at the same time.
         found.state = self.store.webhook_state(id).await?.ok_or_else(no_such_endpoint)?;
-        if found.has_skipped(&blocking.event_id) { Ok(()) } else { Err(not_blocking()) }
+        if found.state.has_skipped(&blocking.event_id) { Ok(()) } else { Err(not_blocking()) }
     }
 
     /// Raises the generation of an endpoint's secret to the requested one. Both secrets sign for a day.

@@ -98,15 +98,15 @@ async fn an_endpoint_is_enabled_where_it_was_seen() -> Result<()> {
     let commit = WebhookCommit { to: place, progress: &progress, lease_until: None, disabled };
     store.commit_webhook(&id, &taken, &commit).await?.context("it is committed")?;
 
-    assert_eq!(store.enable_webhook(&id, start, now).await?, EnableWebhook::Elsewhere);
+    assert_eq!(store.enable_webhook(&id, (start, taken.version), now).await?, EnableWebhook::Elsewhere);
     let endpoint = async || store.webhook_endpoint(&id).await?.context("an endpoint");
     assert!(endpoint().await?.disabled_at.is_some());
-    assert_eq!(store.enable_webhook(&id, place, until).await?, EnableWebhook::Done);
+    assert_eq!(store.enable_webhook(&id, (place, taken.version), until).await?, EnableWebhook::Done);
     let state = store.webhook_state(&id).await?.context("a state")?;
     let endpoint = endpoint().await?;
     assert_eq!((endpoint.disabled(&state), endpoint.updated_at), (None, until));
     assert_eq!((state.position, state.progress.failures, state.progress.next_try_at), (place, 0, None));
     assert!(state.lease > taken.lease, "a run that still delivers can no longer write");
-    assert_eq!(store.enable_webhook(&"other".parse()?, place, now).await?, EnableWebhook::Missing);
+    assert_eq!(store.enable_webhook(&"other".parse()?, (place, taken.version), now).await?, EnableWebhook::Missing);
     Ok(())
 }

@@ -87,6 +87,11 @@ impl Amendment {
 }
 
 impl Intent {
+    /// Whether reading or amending the payment at this path answers 500, because a restore lost details of it.
+    pub(crate) fn is_unreadable_at(&self, path: &str) -> bool {
+        !self.lost_details.is_empty() && self.accepted.as_deref().is_some_and(|id| path.contains(id))
+    }
+
     /// Returns an intent of which no client was told anything yet.
     #[must_use]
     pub fn new(account: String, amount: u64, scheduled_for: String) -> Self {

@@ -21,19 +21,22 @@ pub enum Allowed {
     All,
 }
 
-/// A route that writes, whether it creates, and the requests a second and the burst that the template allows.
-type Route = (&'static str, bool, Option<(u64, u64)>);
+/// A route that writes, whether it creates, and the template's parameter of its requests a second and its burst.
+type Route = (&'static str, bool, Option<&'static str>);
 
-/// The routes that write. One without numbers has those of CreatesPerSecond.
+/// The routes that write. The console's has no parameter.
 const ROUTES: [Route; 7] = [
-    ("POST /accounts/{accountId}/payments", true, None),
-    ("POST /payment-batches", true, Some((10, 10))),
-    ("POST /accounts/{accountId}/payment-batches", true, Some((2, 2))),
-    ("POST /accounts/{accountId}/payments/{paymentId}/cancel", false, Some((8, 8))),
-    ("PUT /accounts/{accountId}/payments/{paymentId}", false, Some((2, 2))),
-    ("POST /console/actions/{action}", false, Some((2, 4))),
-    ("POST /console/approvals/{decision}", false, Some((2, 4))),
+    ("POST /accounts/{accountId}/payments", true, Some("CreatesPerSecond")),
+    ("POST /payment-batches", true, Some("BatchesPerSecond")),
+    ("POST /accounts/{accountId}/payment-batches", true, Some("AccountBatchesPerSecond")),
+    ("POST /accounts/{accountId}/payments/{paymentId}/cancel", false, Some("CancelsPerSecond")),
+    ("PUT /accounts/{accountId}/payments/{paymentId}", false, Some("AmendmentsPerSecond")),
+    ("POST /console/actions/{action}", false, None),
+    ("POST /console/approvals/{decision}", false, None),
 ];
+
+/// The console's actions a second, and their burst.
+const ACTIONS: (u64, u64) = (2, 4);
 
 /// The step that opens or closes the API.
 ///
@@ -83,11 +86,14 @@ fn has_new_tables(note: &Note, stack: &StackNow) -> Vec<Fact> {
 
 fn settings(stack: &StackNow, allowed: Allowed) -> Result<Value> {
     let has_metrics = stack.parameter("Monitoring")? == "on";
-    let creates = stack.number("CreatesPerSecond")?;
     let mut settings = serde_json::Map::new();
-    for (route, is_create, limits) in ROUTES {
+    for (route, is_create, parameter) in ROUTES {
         let is_open = allowed == Allowed::All || (is_create && allowed == Allowed::Creates);
-        let (rate, burst) = if is_open { limits.unwrap_or((creates, creates)) } else { (0, 0) };
+        let (rate, burst) = match parameter {
+            _ if !is_open => (0, 0),
+            Some(parameter) => stack.number(parameter).map(|number| (number, number))?,
+            None => ACTIONS,
+        };
         let limit = json!({
             "DetailedMetricsEnabled": has_metrics, "ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst
         });

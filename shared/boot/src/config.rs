@@ -151,6 +151,11 @@ impl<'a> Lookup<'a> {
         Ok(named.map(str::to_owned).collect())
     }
 
+    /// Reads `REFUSED_CLIENTS`: the clients whose creates and amendments the bank refuses, separated by commas; `*` is all.
+    pub fn refused_clients(&self) -> Vec<String> {
+        self.text("REFUSED_CLIENTS").unwrap_or_default().split(',').map(str::to_owned).collect()
+    }
+
     /// Whether this is `sam local`, which has no JWT authorizers, so that requests arrive without claims.
     ///
     /// A deployed function never looks like it. Only `sam local` sets `AWS_SAM_LOCAL`, and a test keeps it out of

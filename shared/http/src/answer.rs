@@ -139,7 +139,7 @@ fn respond(event: &ApiGatewayV2httpRequest, result: Result<Answer, Problem>) -> 
         }
         Err(problem) => {
             let (status, kind) = (problem.status(), problem.kind().slug());
-            if status >= 500 {
+            if status >= 500 && problem.kind() != ProblemKind::Closed {
                 let causes = problem.causes();
                 tracing::error!(route, request_id, gateway_request_id, status, problem = kind, ?causes, "failed");
             } else {

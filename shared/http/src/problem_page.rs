@@ -3,7 +3,7 @@
 //! Their texts are those of the table in `docs/problems.md`. They are at `$default`, beside the
 //! routes: a page is the same for all readers, and reads nothing.
 
-use crate::problem::{PAGES, ProblemKind};
+use crate::problem_kind::{PAGES, ProblemKind};
 
 const DOCUMENT: &str = include_str!("../../../docs/problems.md");
 

@@ -126,6 +126,11 @@ impl<'e> Request<'e> {
         claims(self.event).is_none() || self.client() == Some(client)
     }
 
+    /// Whether the list names the request's client, as trails name it, or every client: `*`.
+    pub fn is_of_one_of(&self, clients: &[String]) -> bool {
+        clients.iter().any(|named| named == "*" || named == self.client_name())
+    }
+
     /// API Gateway's id of the request, which callers cannot choose.
     pub fn gateway_id(&self) -> &'e str {
         self.event.request_context.request_id.as_deref().unwrap_or_default()
@@ -248,6 +253,11 @@ impl<'e> Request<'e> {
     pub fn form(&self, limit: usize) -> Result<Form, Problem> {
         if self.media_type().eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             return Ok(Form::from_page(&self.body(limit)?));
+        }
+        if self.has_body() && !self.media_type().eq_ignore_ascii_case("application/json") {
+            let detail = "The body is not declared as a form; send it as Content-Type: application/x-www-form-urlencoded, \
+                          or as an object of texts, as application/json.";
+            return Err(Problem::new(ProblemKind::UnsupportedMediaType, detail));
         }
         Form::from_json(&self.json_body(limit)?)
     }

@@ -93,6 +93,18 @@ impl Unreadable {
     }
 }
 
+/// The changes of webhook endpoints, as a metric.
+#[derive(Debug, Entry)]
+#[entry(rename_all = "PascalCase")]
+pub struct EndpointsChanged {
+    webhook_endpoints_changed: u64,
+}
+
+impl EndpointsChanged {
+    /// An endpoint is created, changed, enabled or deleted, or gets another secret. A change that fails counts as well.
+    pub const ONE: Self = Self { webhook_endpoints_changed: 1 };
+}
+
 #[derive(Debug, Serialize)]
 struct TrailView {
     status: &'static str,

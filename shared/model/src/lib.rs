@@ -55,7 +55,7 @@
 //! | `log` | events of the log, and the filter of an endpoint or a reader |
 //! | `operation` | the requests of a recount and a redate, the schedule of redrives, the ids of operators' actions, and their second persons |
 //! | [`outage`] | failed calls to other services |
-//! | `payment` | ids, instructions, details and heads, statuses and the transitions between them, settlements, amendments, findings |
+//! | `payment` | ids, instructions, details and heads, limits, statuses and the transitions between them, settlements, amendments, findings |
 //! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`webhook`] | endpoints of webhooks, their secrets and addresses |
@@ -105,6 +105,7 @@ pub use outage::{Outage, OutageKind, causes};
 pub use payment::amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
 pub use payment::finding::{Finding, FindingClosed, ResultHash, ResultHashError, Told};
 pub use payment::forms::{Details, Head, Instruction, MAX_TRAIL_ENTRIES, REDATED, TrailEntry};
+pub use payment::limits::{PaymentLimits, PaymentLimitsError};
 pub use payment::payment_id::{self, IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use payment::settlement::{self, Failure, FailureCode, Settlement, TransactionId};
 pub use payment::slot::{DuePayment, HeadKey, Place, Slot, SlotAt};

@@ -3,6 +3,7 @@
 pub(crate) mod amendment;
 pub(crate) mod finding;
 pub(crate) mod forms;
+pub(crate) mod limits;
 pub mod payment_id;
 pub mod settlement;
 pub(crate) mod slot;

@@ -12,7 +12,11 @@ const THOUSANDTHS: u64 = 1_000;
 /// The most digits of whole units: an amount has at most 16 digits.
 const MAX_WHOLE_DIGITS: usize = 16;
 
-/// An amount as it is typed: `1,250.00`, `1250`, `17 352.53` or `1250 EUR`. It stands for the amounts of this many major units in
+/// The signs of currencies. A dollar or a yen sign can be of several, so these name none.
+const SIGNS: [(char, &str); 4] = [('£', "GBP"), ('€', "EUR"), ('$', ""), ('¥', "")];
+
+/// An amount as it is typed: `1,250.00`, `1250`, `17 352.53`, `1250 EUR`, `£20.05` or `20,05 €`. A comma before one or two digits at the end
+/// is a decimal one, also after points between thousands. It stands for the amounts of this many major units in
 /// every currency, or in the one that is named.
 ///
 /// ```
@@ -63,12 +67,18 @@ impl FromStr for TypedAmount {
             (_, Some(code)) if is_code(code) => (Some(code), &text[..text.len() - 3]),
             _ => (None, text),
         };
+        let (sign, number) = signed(number.trim());
+        if currency.is_some() && sign.is_some() {
+            return Err(TypedAmountError);
+        }
+        let number = pointed(number);
+        let currency = currency.or(sign.filter(|code| !code.is_empty()));
         let currency = currency.map(|code| Currency::from_stored(&code.to_ascii_uppercase())).transpose();
         let currency = currency.map_err(|_| TypedAmountError)?;
-        let (whole, fraction) = number.trim().split_once('.').unwrap_or((number.trim(), ""));
+        let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
         let whole = ungrouped(whole).ok_or(TypedAmountError)?;
         let is_fraction = fraction.len() <= 3 && fraction.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_fraction || number.trim().ends_with('.') {
+        if !is_fraction || number.ends_with('.') {
             return Err(TypedAmountError);
         }
         let thousandths = format!("{fraction:0<3}").parse::<u64>().map_err(|_| TypedAmountError)?;
@@ -76,6 +86,26 @@ impl FromStr for TypedAmount {
             whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(THOUSANDTHS)).ok_or(TypedAmountError)?;
         let thousandths = whole.checked_add(thousandths).filter(|all| *all > 0).ok_or(TypedAmountError)?;
         Ok(Self { thousandths, currency })
+    }
+}
+
+/// A number without the sign of a currency before or after it, and the code that the sign stands for.
+fn signed(text: &str) -> (Option<&'static str>, &str) {
+    let parted = |(sign, code): (char, &'static str)| {
+        let number = text.strip_prefix(sign).or_else(|| text.strip_suffix(sign))?;
+        Some((Some(code), number.trim()))
+    };
+    SIGNS.into_iter().find_map(parted).unwrap_or((None, text))
+}
+
+/// A number with a decimal point. A comma before one or two digits at the end is a decimal one, and then points are between thousands.
+fn pointed(number: &str) -> String {
+    match number.split_once(',') {
+        Some((whole, fraction)) if (1..=2).contains(&fraction.len()) => {
+            let whole = if whole.contains('.') { whole.replace(',', "?").replace('.', ",") } else { whole.to_owned() };
+            format!("{whole}.{fraction}")
+        }
+        _ => number.to_owned(),
     }
 }
 
@@ -134,6 +164,17 @@ mod tests {
             ("0.5", [Some(50), None, Some(500)], "0.50"),
             ("1.005", [None, None, Some(1_005)], "1.005"),
             ("1250 GBP", [Some(125_000), None, None], "1250 GBP"),
+            ("£20.05", [Some(2_005), None, None], "20.05 GBP"),
+            ("20.05£", [Some(2_005), None, None], "20.05 GBP"),
+            ("£ 1,250", [Some(125_000), None, None], "1250 GBP"),
+            ("20,05 GBP", [Some(2_005), None, None], "20.05 GBP"),
+            ("$20.05", [Some(2_005), None, None], "20.05"),
+            ("¥1250", [Some(125_000), Some(1_250), None], "1250"),
+            ("12,50", [Some(1_250), None, None], "12.50"),
+            ("12,5", [Some(1_250), None, None], "12.50"),
+            ("1 250,00", [Some(125_000), Some(1_250), None], "1250"),
+            ("1.250,50", [Some(125_050), None, None], "1250.50"),
+            ("1.250.000,50", [Some(125_000_050), None, None], "1250000.50"),
             ("jpy1250", [None, Some(1_250), None], "1250 JPY"),
             (
                 "9007199254740991",
@@ -168,18 +209,24 @@ mod tests {
             ".5",
             "1.2345",
             "1,25.00",
-            "12,50",
             "1,2500",
             ",125",
             "1,,250",
-            "1 250,00",
             "1'250 000",
             "1e3",
             "44-10",
             "GBP",
             "GBPEUR",
             "tenant",
-            "£5",
+            "£",
+            "£5 GBP",
+            "£5€",
+            "££5",
+            "1.25,00",
+            "1,250,00",
+            "1,250.00,5",
+            "12,",
+            "12,5x",
             long.as_str(),
             "9999999999999999.999.9",
             "１２",

@@ -96,6 +96,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("an endpoint that is gone", "publish", "WebhookDisabled", endpoint("1.1.0", 410).await?),
         ("an endpoint of a log that was lost", "publish", "WebhooksMissed", endpoint("7.3.0", 200).await?),
         ("an endpoint that is changed", "webhooks", "WebhookEndpointsChanged", endpoint_changed().await?),
+        ("an endpoint that is enabled", "console", "WebhookEndpointsChanged", endpoint_enabled().await?),
     ] {
         faults.push(of_lines(day, what, function, &[alarm], &lines)?);
     }
@@ -249,6 +250,25 @@ async fn endpoint(from: &str, status: u16) -> Result<Vec<String>> {
 }
 
 /// Creates an endpoint. A test, and a repeated PUT, change none.
+/// An operator enables an endpoint in the console.
+async fn endpoint_enabled() -> Result<Vec<String>> {
+    let (world, id) = (World::open().await?, "shop".parse()?);
+    let body = json!({ "url": "https://hooks.shop.co.uk/", "enabled": false });
+    world.send(Ask::new(Method::PUT, "/webhook-endpoints/shop").json(&body)).await?.with_status(201)?;
+    let state = world.store().await.webhook_state(&id).await?.context("no endpoint")?;
+    let form = json!({
+        "step": "do",
+        "endpoint": "shop",
+        "version": state.version.to_string(),
+        "place": state.position.to_string(),
+        "at": world.now().to_string(),
+        "id": "00000000-0000-5000-8000-000000000001",
+    });
+    world.outside.metrics.take();
+    world.send(Ask::post("/console/actions/enable-endpoint").json(&form)).await?.with_status(200)?;
+    Ok(world.outside.metrics.take())
+}
+
 async fn endpoint_changed() -> Result<Vec<String>> {
     let world = World::open().await?;
     let put = || Ask::new(Method::PUT, "/webhook-endpoints/shop").json(&json!({ "url": "https://hooks.shop.co.uk/" }));

@@ -1,11 +1,15 @@
 //! Operators' actions on webhook endpoints in the console: as by the API, once, and in the audit trail.
 
 use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::AttributeValue;
+use http::Method;
+use payments_model::Actor;
 use payments_model::webhook::EndpointId;
-use payments_store::WebhookState;
+use payments_store::{EnableWebhook, SkippedEvent, WebhookState};
 use payments_tests::given::{HORIZON_DAYS, prepare};
-use payments_tests::tables::audited;
-use payments_tests::{CrashPoints, World};
+use payments_tests::tables::{audited, key, text};
+use payments_tests::{Ask, CrashPoints, World};
+use serde_json::json;
 
 use super::acting::{LASTING, Offered, confirm, first_try, offered, only_entry, preview, preview_of};
 use super::page;
@@ -75,6 +79,116 @@ async fn each_does_what_the_api_does_once() -> Result<()> {
         assert_eq!(confirm(&world, "second", &offered).await?.text, done.text);
         assert_eq!((state(&world).await?, only_entry(&world).await?), (after, entry));
     }
+    Ok(())
+}
+
+/// Changes the endpoint since a preview, over the API.
+async fn put(world: &World, url: &str) -> Result<()> {
+    let body = json!({ "url": url, "enabled": false });
+    world.send(Ask::new(Method::PUT, "/webhook-endpoints/shop").json(&body)).await?;
+    Ok(())
+}
+
+/// A bank whose endpoint an operator can test, replay to, make skip an event, or enable.
+async fn ready(name: &str) -> Result<World> {
+    let world = failing().await?;
+    if name == ENABLE {
+        put(&world, "https://hooks.shop.co.uk/").await?;
+    }
+    Ok(world)
+}
+
+const ENABLE: &str = "enable-endpoint";
+
+#[tokio::test]
+async fn an_endpoint_that_changed_since_the_preview_is_left_alone() -> Result<()> {
+    for name in [DEEDS[0], DEEDS[1], DEEDS[2], ENABLE] {
+        for (change, want) in [
+            (
+                "moves",
+                "refused: The endpoint was changed since the preview, on Fri 20 Nov, 09:00:00, and its URL is now https://thief.example.com/x; preview",
+            ),
+            (
+                "begins anew",
+                "refused: The endpoint was deleted and created again since the preview, on Fri 20 Nov, 09:00:01, and its URL is now https://thief.example.com/x; preview",
+            ),
+            ("ends", "refused: There is no endpoint with this id"),
+        ] {
+            let world = ready(name).await?;
+            let offer = offer(&world, name).await?;
+            let known = world.audit_trail().await?.len();
+            if change != "moves" {
+                world.send(Ask::new(Method::DELETE, "/webhook-endpoints/shop")).await?.with_status(200)?;
+                world.set_clock("2026-11-20T09:00:01Z")?;
+            }
+            // In the second of the preview, too.
+            if change != "ends" {
+                put(&world, "https://thief.example.com/x").await?;
+            }
+            let before = world.store().await.webhook_states().await?.remove(ENDPOINT).transpose()?;
+            confirm(&world, "first", &offer).await?;
+            let told: Vec<String> = world.audit_trail().await?.iter().map(|entry| audited(entry).to_owned()).collect();
+            assert!(told.len() > known && told.iter().any(|told| told.starts_with(want)), "{name}, {change}: {told:?}");
+            let after = world.store().await.webhook_states().await?.remove(ENDPOINT).transpose()?;
+            assert_eq!(after, before, "{name}, {change}");
+        }
+        // A confirmation without a preview names no version.
+        let world = ready(name).await?;
+        let blind = offer(&world, name).await?.with("version", "");
+        let refused = world.answered(blind.ask(), 400).await?;
+        assert!(refused.text.contains("does not name what its preview showed"), "{refused}");
+    }
+    Ok(())
+}
+
+/// A change and its write at the same time: the write requires the version, too.
+#[tokio::test]
+async fn an_endpoint_that_changes_at_the_confirmation_is_left_alone() -> Result<()> {
+    let (world, id) = (failing().await?, ENDPOINT.parse::<EndpointId>()?);
+    let (store, now) = (world.store().await, world.now());
+    let state = state(&world).await?;
+    let blocking = state.progress.blocking.clone().context("nothing blocks")?;
+    let by = Actor::operator("ops-1");
+    let skipped = SkippedEvent { at: now, event_id: blocking.event_id.clone(), by };
+    let (place, seen) = (state.position, state.version);
+    put(&world, "https://thief.example.com/x").await?;
+    let later = self::state(&world).await?;
+    assert!(later.version > seen);
+    assert!(!store.ask_webhook_test(&id, now, Some(seen)).await?);
+    assert!(!store.replay_webhook(&id, place, Some(seen)).await?);
+    assert!(!store.skip_webhook_event(&id, &state, &blocking, skipped.clone(), Some(seen)).await?);
+    assert_eq!(store.enable_webhook(&id, (place, seen), now).await?, EnableWebhook::Elsewhere);
+    assert_eq!(self::state(&world).await?, later);
+    let seen = later.version;
+    assert_eq!(store.enable_webhook(&id, (place, seen), now).await?, EnableWebhook::Done);
+    assert!(store.ask_webhook_test(&id, now, Some(seen)).await?);
+    assert!(store.skip_webhook_event(&id, &state, &blocking, skipped, Some(seen)).await?);
+    assert!(store.replay_webhook(&id, place, Some(seen)).await?);
+    Ok(())
+}
+
+/// A receiver that does not answer would not accept the next event either.
+#[tokio::test]
+async fn an_event_is_skipped_only_where_the_endpoint_refused_it() -> Result<()> {
+    let world = failing().await?;
+    let skips = "data-action=\"skip-event\"";
+    assert!(page(&world, "endpoints").await?.contains(skips));
+    let error = |kind: &str| {
+        let outcome = AttributeValue::M([("kind".to_owned(), text(kind))].into());
+        AttributeValue::M([("at".to_owned(), text("2026-11-20T08:30:00Z")), ("outcome".to_owned(), outcome)].into())
+    };
+    let (log, place) = (&world.environment.tables.log, key("LOG#CONSUMERS", "webhook#shop"));
+    world.set(log, &place, "lastError", Some(error("connect"))).await?;
+    let view = page(&world, "endpoints").await?;
+    assert!(view.contains("connection refused") && !view.contains(skips), "{view}");
+    // With another filter, the endpoint passed the event.
+    world.set(log, &place, "lastError", Some(error("refused"))).await?;
+    let (offer, end) =
+        (offer(&world, "skip-event").await?, world.store().await.log_head().await?.context("no log")?.end());
+    world.set(log, &place, "position", Some(text(end.to_string()))).await?;
+    let refused = confirm(&world, "first", &offer).await?;
+    assert!(refused.text.contains("The endpoint does not fail at this event"), "{refused}");
+    assert_eq!(state(&world).await?.position, end);
     Ok(())
 }
 

@@ -217,10 +217,10 @@ async fn an_event_is_delivered_once_the_endpoints_place_is_past_it() -> Result<(
     );
     let store = world.store().await;
     let head = store.log_head().await?.context("a log")?;
-    store.replay_webhook(&"shop".parse()?, head.end()).await?;
+    store.replay_webhook(&"shop".parse()?, head.end(), None).await?;
     let delivered = page(&world, &format!("payment?id={id}&show=webhooks")).await?;
     assert_entries(&delivered, &["payment.scheduled delivered to shop", "payment.scheduled to off Not sent"]);
-    store.replay_webhook(&"shop".parse()?, LogPosition::BEGINNING).await?;
+    store.replay_webhook(&"shop".parse()?, LogPosition::BEGINNING, None).await?;
     let again = page(&world, &format!("payment?id={id}&show=webhooks")).await?;
     assert!(!again.contains("delivered to"), "{again}");
     Ok(())

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use payments_tests::World;
 
-use super::acting::{NO_OUTCOME, action, confirm, offered_cancel, troubled};
-use super::{assert_plain, assert_statuses, links, page, pages, rent};
+use super::acting::{NO_OUTCOME, action, confirm, offered_cancel, only_entry, troubled};
+use super::{HOSTILE, assert_plain, assert_statuses, links, page, pages, rent};
 
 /// The links to entries of the trail.
 const ENTRY: &str = "audit?entry=";
@@ -70,4 +70,34 @@ async fn the_trail_shows_each_action_once_the_newest_first() -> Result<()> {
     let wrong =
         ["audit?month=2026", "audit?month=2026-13", "audit?month=2026-11-20", "audit?before=x", "audit?entry=x"];
     assert_statuses(&world, &wrong.map(|wanted| (wanted, 400))).await
+}
+
+#[tokio::test]
+async fn a_cancel_may_have_a_reason_which_the_trail_keeps_and_shows_as_text() -> Result<()> {
+    for reason in HOSTILE.into_iter().chain(["salary file sent twice, see 00000000-0000-5000-8000-000000000001"]) {
+        let world = World::open().await?;
+        let id = rent(&world, "a").await?;
+        let offer = offered_cancel(&world, std::slice::from_ref(&id)).await?;
+        let shown = world.answered(action("cancel", &format!("step=preview&payments={id}&reason=x")), 200).await?.text;
+        assert!(shown.contains("name=\"reason\" maxlength=\"200\">") && !shown.contains("value=\"x\""), "{shown}");
+        for wrong in [" ", "a\nb", "a\u{7f}", &"é".repeat(201)] {
+            world.answered(offer.clone().with("reason", wrong).ask(), 400).await?;
+        }
+        assert_eq!(world.audit_trail().await?, []);
+        let with = offer.clone().with("reason", &format!(" {reason} "));
+        let done = confirm(&world, "first", &with).await?;
+        assert_plain(&done.text, reason);
+        assert_eq!(only_entry(&world).await?.intent.arguments, format!("payments: {id}@1\nreason: {reason}"));
+        // The same preview with another reason is not the same action.
+        world.answered(offer.ask(), 422).await?;
+        assert_eq!(confirm(&world, "second", &with).await?.text, done.text);
+        let (trail, entry) = (page(&world, "audit").await?, only_entry(&world).await?.intent.name);
+        let entry = page(&world, &format!("audit?entry={}_{}", entry.previewed_at, entry.id)).await?;
+        for page in [&trail, &entry] {
+            assert_plain(page, reason);
+            assert!(page.contains("&lt;") == reason.contains('<') || reason.contains("&lt;"), "{reason}: {page}");
+        }
+        assert!(trail.contains("1 payment ") && !trail.contains("payment?id=00000000"), "{trail}");
+    }
+    Ok(())
 }

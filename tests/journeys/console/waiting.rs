@@ -38,7 +38,7 @@ async fn a_payment_that_nothing_sends_again_is_stuck_and_says_so() -> Result<()>
         "id=\"stuck\"",
         "12,345.67",
         "<b>1 of 1 sent</b>, none follows",
-        "11 h late",
+        "claimed 10 h late",
         "<form data-action=\"send-again\">",
         &format!("name=\"payment\" value=\"{id}\""),
         "#account?id=tenant",

@@ -77,8 +77,8 @@ fn state(id: &str, created_at: UtcSecond) -> Result<WebhookState> {
     let at: UtcSecond = "2026-11-20T10:00:00Z".parse()?;
     let position: LogPosition = "3622140.1.2".parse()?;
     let outcome = DeliveryEnd { kind: "refused".to_owned(), status: Some(500) };
-    let new = WebhookState::new(position);
     let lease = first_lease(created_at.as_chrono());
+    let new = WebhookState { version: lease, ..WebhookState::new(position) };
     Ok(match id {
         "books" => WebhookState { lease, ..new },
         "gone" => WebhookState { lease: lease + 1, disabled_by: Some(DisabledBy::Gone), disabled_at: Some(at), ..new },
@@ -158,7 +158,7 @@ async fn put_endpoint(store: &Store, known: &WebhookEndpoint, state: &WebhookSta
     for skipped in state.skipped.iter().rev() {
         let found = store.webhook_state(id).await?.context("no state")?;
         let blocking = BlockingEvent { event_id: skipped.event_id.clone(), after: state.position };
-        ensure!(store.skip_webhook_event(id, &found, &blocking, skipped.clone()).await?, "{id}");
+        ensure!(store.skip_webhook_event(id, &found, &blocking, skipped.clone(), None).await?, "{id}");
     }
     if state.lease > first_lease(created_at.as_chrono()) {
         let taken = store.take_webhook(id, *created_at, *created_at).await?.context("it is taken")?;
@@ -170,7 +170,7 @@ async fn put_endpoint(store: &Store, known: &WebhookEndpoint, state: &WebhookSta
         store.commit_webhook(id, &taken, &commit).await?.context("the lease is lost")?;
     }
     if let Some(at) = state.test_at {
-        ensure!(store.ask_webhook_test(id, at).await?, "{id}");
+        ensure!(store.ask_webhook_test(id, at, None).await?, "{id}");
     }
     let mut generation = SecretGeneration::FIRST;
     while generation < known.generation {

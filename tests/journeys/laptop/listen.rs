@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use payments_local::listen::{Listener, Settings};
 use scheduled_payments::{TOLERANCE, verify};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::timeout;
@@ -20,7 +21,8 @@ const SOON: Duration = Duration::from_secs(20);
 async fn listen(bank: &str, forward_to: Option<&str>) -> Result<(Listener, UnboundedReceiver<String>)> {
     let (sends, lines) = mpsc::unbounded_channel();
     let settings = Settings { bank: bank.to_owned(), forward_to: forward_to.map(str::to_owned), ..Settings::default() };
-    let listener = Listener::start(&settings, &fixed_clock(), move |line| drop(sends.send(line.to_owned()))).await?;
+    let mut listener = Listener::open(&settings, &fixed_clock(), move |line| drop(sends.send(line.to_owned()))).await?;
+    listener.begin().await?;
     Ok((listener, lines))
 }
 
@@ -73,6 +75,9 @@ async fn a_message_is_verified_shown_and_forwarded_as_it_came() -> Result<()> {
     let forged = request("POST", "/", "webhook-id: msg_1\nwebhook-timestamp: 1\nwebhook-signature: v1,AAAA\n", "{}");
     exchange(&listener.url(), &forged).await?.with_status(400)?;
     line_with(&mut lines, "NOT VERIFIED").await?;
+    let long = request("POST", "/", "", &"x".repeat(1 + (1 << 20)));
+    exchange(&listener.url(), &long).await?.with_status(413)?;
+    line_with(&mut lines, "NOT READ, so it is not forwarded").await?;
     // One for the test, one for the payment.
     assert!(requests.recv().await.is_some() && requests.try_recv().is_err(), "a forged message is forwarded");
 
@@ -81,6 +86,20 @@ async fn a_message_is_verified_shown_and_forwarded_as_it_came() -> Result<()> {
     listener.stop().await?;
     get(&api, &path).await?.with_status(404)?;
     system.stop().await
+}
+
+/// Starts a program that answers each request so, with so many bytes. Returns its URL.
+async fn answering(status: &'static str, bytes: usize) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/", listener.local_addr()?);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            drop(stream.read(&mut vec![0; 64 * 1024]).await);
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {bytes}\r\nConnection: close\r\n\r\n");
+            drop(stream.write_all(&[head.into_bytes(), vec![b'x'; bytes]].concat()).await);
+        }
+    });
+    Ok(url)
 }
 
 #[tokio::test]
@@ -96,6 +115,12 @@ async fn the_bank_gets_a_502_while_the_program_does_not_answer_and_its_status_ot
         ),
         // No route of the API: it answers 404.
         (Some(format!("{api}/no-such-route")), "-> 404 Not Found from", json!(["refused", 404])),
+        (Some(answering("200 OK", 17 << 20).await?), "the response has more than 16 MB", json!(["refused", 502])),
+        (
+            Some(answering("410 Gone", 0).await?),
+            "the bank disables this endpoint and sends nothing more. Let your program answer something else",
+            json!(["gone", 410]),
+        ),
         (None, "webhook.test", json!(["accepted", null])),
     ] {
         let (listener, mut lines) = listen(&api, forward_to.as_deref()).await?;

@@ -127,12 +127,12 @@ impl Log {
 
     /// Sends an endpoint the log from its beginning again.
     async fn replay(&self, id: &str) -> Result<()> {
-        ensure!(self.store().await.replay_webhook(&id.parse()?, self.start().await?).await?, "there is none");
+        ensure!(self.store().await.replay_webhook(&id.parse()?, self.start().await?, None).await?, "there is none");
         Ok(())
     }
 
     async fn ask_for_test(&self) -> Result<()> {
-        ensure!(self.store().await.ask_webhook_test(&id()?, self.now()).await?, "there is none");
+        ensure!(self.store().await.ask_webhook_test(&id()?, self.now(), None).await?, "there is none");
         Ok(())
     }
 

@@ -48,6 +48,9 @@ const SIZES: [(&str, Option<usize>); 4] =
 
 const LARGEST: &str = "8 KB in all";
 
+/// The smaller sizes that the document shows.
+const SHOWN: [&str; 2] = ["0.2 KB", "4 KB"];
+
 /// The kinds whose sizes are compared: the one that compresses best, and the one that does not.
 const EXTREMES: [DataKind; 2] = [DataKind::Structured, DataKind::Incompressible];
 
@@ -162,7 +165,7 @@ fn tables(rows: &[Row], prices: &Prices) -> Result<String> {
     let by_kind: Vec<_> = rows.iter().filter(largest).map(|row| (of(row).to_owned(), row)).collect();
     let by_size: Vec<_> = rows
         .iter()
-        .filter(|row| !largest(row) && EXTREMES.contains(&row.kind))
+        .filter(|row| SHOWN.contains(&row.size) && EXTREMES.contains(&row.kind))
         .map(|row| (format!("{} | {}", row.kind.name(), row.size), row))
         .collect();
     let stepwise: Vec<_> = rows.iter().filter(|row| largest(row) && EXTREMES.contains(&row.kind)).collect();

@@ -202,7 +202,8 @@ fn the_feed_and_the_day_fit_into_the_partitions_of_prod_and_lose_nothing_on_dev(
         for scenario in &SCENARIOS {
             let outcomes = play_all(stack, scenario, costs(kind)?)?;
             let (text, passing) = row(stack, kind, scenario, &outcomes)?;
-            table += &text;
+            let is_deployed = stack.name != "prod before";
+            table += if is_deployed { &text } else { "" };
             let placements = u64::try_from(outcomes.len())?;
             let is_right = match stack.name {
                 "prod" => passing * 100 >= MUST_PASS * placements,

@@ -12,6 +12,7 @@ use payments_store::{DueSort, Moved, StoreError};
 
 use crate::actions::candidate::{Candidate, shown};
 use crate::actions::preview::{Buttons, Preview, counted};
+use crate::actions::reason::{REASON, Reason};
 use crate::function::Console;
 
 /// The most payments of one action.
@@ -22,6 +23,28 @@ const MAX_FIELD_BYTES: usize = 8_000;
 
 /// The most payments that are read or cancelled at once.
 const AT_ONCE: usize = 16;
+
+/// A cancel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cancel {
+    pub(super) payments: Vec<Chosen>,
+    /// The operator's reason, which a confirmation may have.
+    reason: Option<Reason>,
+}
+
+impl Cancel {
+    /// Reads the fields.
+    pub(super) fn read(form: &mut Form) -> Result<Self, Problem> {
+        Ok(Self { payments: read(form)?, reason: Reason::read(form)? })
+    }
+
+    /// The fields as [`Self::read`] reads them.
+    pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
+        let lines = self.payments.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let reason = self.reason.as_ref().map(|reason| (REASON, reason.as_str().to_owned()));
+        [("payments", lines)].into_iter().chain(reason).collect()
+    }
+}
 
 /// A payment to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +82,7 @@ impl fmt::Display for Chosen {
 }
 
 /// Reads the payments, one a line. A repeated id counts once.
-pub(super) fn read(form: &mut Form) -> Result<Vec<Chosen>, Problem> {
+fn read(form: &mut Form) -> Result<Vec<Chosen>, Problem> {
     const FIELD: &str = "payments";
     let text = form.take(FIELD, MAX_FIELD_BYTES)?;
     let mut payments: Vec<Chosen> = Vec::new();
@@ -80,15 +103,11 @@ pub(super) fn read(form: &mut Form) -> Result<Vec<Chosen>, Problem> {
     Ok(payments)
 }
 
-/// The payments as [`read`] reads them.
-pub(super) fn lines(payments: &[Chosen]) -> String {
-    payments.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-}
-
 impl Console {
     /// Shows each payment, and whether it can be cancelled: two reads for each, and one more for
-    /// each that only the long-term table has. Also returns the payments that can be cancelled, as they are.
-    pub(super) async fn preview_cancel(&self, payments: &[Chosen]) -> Result<(Preview, Vec<Chosen>), Problem> {
+    /// each that only the long-term table has. Also returns the cancel of those that can be cancelled, as they are, without
+    /// a reason, for which the preview asks.
+    pub(super) async fn preview_cancel(&self, payments: &[Chosen]) -> Result<(Preview, Cancel), Problem> {
         let deadline = self.deadline();
         let deadline = &deadline;
         let ids: Vec<PaymentId> = payments.iter().map(|chosen| chosen.id).collect();
@@ -107,7 +126,7 @@ impl Console {
         let act = format!("Cancel {}", counted(can.len(), "payment"));
         let keep = if can.len() == 1 { "Keep it" } else { "Keep them" };
         let buttons = (!can.is_empty()).then_some(Buttons { act, keep, is_final: true });
-        Ok((Preview { shown, buttons }, can))
+        Ok((Preview { shown, buttons }, Cancel { payments: can, reason: None }))
     }
 
     async fn candidate(&self, id: PaymentId) -> Result<Candidate, StoreError> {

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use payments_model::{Currency, Details, Head, PaymentId, Status, UtcSecond};
 
 use crate::actions::preview::counted;
+use crate::actions::reason;
 use crate::html::{account_link, amount, money, payment_link, status};
 use crate::panel::{cards, panel};
 use crate::times::Times;
@@ -46,6 +47,7 @@ pub(super) fn shown(candidates: &[Candidate], times: Times) -> Markup {
             p { "A cancelled payment is never paid, and " b { "nothing takes it back" } ". To pay it after all, its client must create it anew with a new key." }
             @if let Some(account) = account { p { "All are paid by " (account_link(account)) "." } }
             section class="panel" { (sums(&heads, times)) }
+            (reason::asked(false))
             (panel(
                 &html! { "All " (heads.len()) },
                 &html! { "as read at " (times.clock(times.now)) @if !stay.is_empty() { ". " (counted(stay.len(), "other")) (if stay.len() == 1 { " stays" } else { " stay" }) } },

@@ -1,16 +1,19 @@
 //! Actions on a webhook endpoint: test or enable it, replay events, or skip the event that it does not accept.
 //!
-//! As in the function `webhooks`, nothing is sent here: the next run of `publish` sends it, within a minute.
+//! As in the function `webhooks`, nothing is sent here: the next run of `publish` sends it, within a minute. A confirmation
+//! names the version that its preview showed, and the write requires it: events go to no URL that the operator did not see.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use chrono::NaiveTime;
+use futures::future::try_join;
 use maud::{Markup, html};
-use payments_http::{Form, Problem, ProblemKind, invalid_field};
+use payments_http::{EndpointsChanged, Form, Problem, ProblemKind, bounded, invalid_field};
 use payments_model::webhook::EndpointId;
 use payments_model::{Actor, BusinessDate, UtcSecond};
 use payments_store::{
-    EnableWebhook, LogHead, LogPosition, LogPositionError, LogRead, SkippedEvent, WebhookEndpoint, WebhookState,
+    EnableWebhook, LogHead, LogPosition, LogRead, SkippedEvent, WebhookEndpoint, WebhookState, first_lease,
 };
 
 use crate::actions::dialog::{CLOSE, title};
@@ -18,11 +21,23 @@ use crate::actions::preview::{Buttons, Preview};
 use crate::function::Console;
 use crate::guides::WEBHOOKS_MISSED;
 use crate::html::{fact, grouped};
+use crate::panel::hidden;
 use crate::told::{answer, took};
 use crate::views::endpoints::standing;
 
-/// The longest id of an endpoint or event, or cursor, in bytes. Ids of payments' events have 60.
+/// The longest id of an endpoint or event, cursor or version, in bytes. Ids of payments' events have 60.
 const MAX_FIELD_BYTES: usize = 200;
+
+/// The bytes of a URL that a refusal names.
+const MAX_URL_BYTES: usize = 300;
+
+/// The endpoint of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    id: EndpointId,
+    /// Its version in the preview.
+    seen: Option<u64>,
+}
 
 /// An action on an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,12 +83,11 @@ impl FromStr for Since {
     }
 }
 
-/// Reads the place that a preview showed, if there was one.
-fn place(form: &mut Form) -> Result<Option<LogPosition>, Problem> {
-    const FIELD: &str = "place";
-    let text = form.take(FIELD, MAX_FIELD_BYTES)?;
+/// Reads what a preview showed, if there was one.
+fn previewed<T: FromStr<Err: Display>>(form: &mut Form, name: &'static str) -> Result<Option<T>, Problem> {
+    let text = form.take(name, MAX_FIELD_BYTES)?;
     let parsed = (!text.is_empty()).then(|| text.parse()).transpose();
-    parsed.map_err(|error: LogPositionError| invalid_field(FIELD, &error))
+    parsed.map_err(|error: T::Err| invalid_field(name, &error))
 }
 
 /// Reads the beginning of a replay: a place, a time, or nothing to be asked for a time.
@@ -90,13 +104,13 @@ fn replayed(form: &mut Form) -> Result<Deed, Problem> {
 }
 
 /// The form that asks from which time on events are replayed.
-pub(super) fn asked(id: &EndpointId) -> Markup {
+pub(super) fn asked(target: &Target) -> Markup {
     html! { form data-action=(REPLAY) {
-        (title(&Deed::Ask.title(id)))
+        (title(&Deed::Ask.title(target)))
         div class="body" {
             label { "Since, in the bank’s time" input type="datetime-local" name="since" required; }
-            input type="hidden" name="endpoint" value=(id);
-            input type="hidden" name="step" value="preview";
+            (hidden("endpoint", target.id.as_str()))
+            (hidden("step", "preview"))
         }
         div class="foot" { (CLOSE) button class="primary" { "Preview" } }
     } }
@@ -111,15 +125,18 @@ struct Found {
 
 impl Deed {
     /// Reads the fields of the action with this name; `None` if it is another one.
-    pub(super) fn read(name: &str, form: &mut Form) -> Option<Result<(EndpointId, Self), Problem>> {
+    pub(super) fn read(name: &str, form: &mut Form) -> Option<Result<(Target, Self), Problem>> {
         let deed = match name {
             "test-endpoint" => Ok(Self::Test),
-            ENABLE => place(form).map(Self::Enable),
+            ENABLE => previewed(form, "place").map(Self::Enable),
             REPLAY => replayed(form),
             "skip-event" => form.get("event", MAX_FIELD_BYTES).map(Self::Skip),
             _ => return None,
         };
-        Some(deed.and_then(|deed| Ok((form.get("endpoint", MAX_FIELD_BYTES)?, deed))))
+        Some(deed.and_then(|deed| {
+            let target = Target { id: form.get("endpoint", MAX_FIELD_BYTES)?, seen: previewed(form, "version")? };
+            Ok((target, deed))
+        }))
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -131,7 +148,7 @@ impl Deed {
         }
     }
 
-    pub(super) fn title(&self, id: &EndpointId) -> String {
+    pub(super) fn title(&self, Target { id, .. }: &Target) -> String {
         match self {
             Self::Test => format!("Test the endpoint {id}"),
             Self::Enable(_) => format!("Enable the endpoint {id}"),
@@ -140,14 +157,15 @@ impl Deed {
         }
     }
 
-    pub(super) fn fields(&self, id: &EndpointId) -> Vec<(&'static str, String)> {
-        let endpoint = ("endpoint", id.to_string());
-        match self {
-            Self::Test | Self::Enable(None) | Self::Since(_) | Self::Ask => vec![endpoint],
-            Self::Enable(Some(place)) => vec![endpoint, ("place", place.to_string())],
-            Self::Replay(cursor) => vec![endpoint, ("cursor", cursor.to_string())],
-            Self::Skip(event) => vec![endpoint, ("event", event.clone())],
-        }
+    pub(super) fn fields(&self, target: &Target) -> Vec<(&'static str, String)> {
+        let own = match self {
+            Self::Test | Self::Enable(None) | Self::Since(_) | Self::Ask => None,
+            Self::Enable(Some(place)) => Some(("place", place.to_string())),
+            Self::Replay(cursor) => Some(("cursor", cursor.to_string())),
+            Self::Skip(event) => Some(("event", event.clone())),
+        };
+        let seen = target.seen.map(|seen| ("version", seen.to_string()));
+        [("endpoint", target.id.to_string())].into_iter().chain(own).chain(seen).collect()
     }
 
     /// An event is skipped once, because the endpoint then fails at another one, and an enabled endpoint is enabled. A test and a
@@ -156,15 +174,19 @@ impl Deed {
         matches!(self, Self::Skip(_) | Self::Enable(_))
     }
 
-    /// Whether a preview has shown the place.
-    pub(super) fn is_previewed(&self) -> bool {
-        !matches!(self, Self::Enable(None) | Self::Since(_) | Self::Ask)
+    /// Whether a preview has shown the endpoint, and the place.
+    pub(super) fn is_previewed(&self, target: &Target) -> bool {
+        target.seen.is_some() && !matches!(self, Self::Enable(None) | Self::Since(_) | Self::Ask)
     }
 }
 
 impl Console {
     /// Shows the endpoint and the effect of the action: three reads, and one of the log for a replay.
-    pub(super) async fn preview_endpoint(&self, id: &EndpointId, deed: &Deed) -> Result<(Preview, Deed), Problem> {
+    pub(super) async fn preview_endpoint(
+        &self,
+        Target { id, .. }: &Target,
+        deed: &Deed,
+    ) -> Result<(Preview, Target, Deed), Problem> {
         let found = self.found(id).await?;
         let since = if let Deed::Since(since) = deed { Some(self.instant(*since)) } else { None };
         let deed = match deed {
@@ -172,7 +194,6 @@ impl Console {
             Deed::Enable(_) => Deed::Enable(Some(found.state.position)),
             known => known.clone(),
         };
-        let url = &found.endpoint.chosen.url;
         let (what, button) = match &deed {
             Deed::Test => (html! { "A test is sent to it within a minute." }, Some("Send a test".to_owned())),
             Deed::Enable(_) if found.endpoint.disabled(&found.state).is_none() => (html! { "It is enabled." }, None),
@@ -198,65 +219,91 @@ impl Console {
                 };
                 (what, Some("Replay".to_owned()))
             }
-            Deed::Skip(event) if is_blocked_by(&found.state, event) => (
+            Deed::Skip(event) if found.state.blocked_by(event).is_some() => (
                 html! { "It never gets the event " span class="id any" { (event) } ", and goes on with the next one." },
                 Some("Skip the event".to_owned()),
             ),
             Deed::Skip(event) => (html! { "It does not fail at the event " span class="id any" { (event) } "." }, None),
             Deed::Since(_) | Deed::Ask => (html! {}, None),
         };
-        let times = self.times();
-        let shown: Markup = html! {
-            p { (what) }
-            section class="panel" { dl class="facts" {
-                (fact("Endpoint", &html! { (id) " " (standing(&found.endpoint, &found.state)) }))
-                (fact("URL", &html! { span class="any" { (url) } }))
-                @if let Some(last) = found.state.progress.deliveries.first() {
-                    (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) " in " (took(last.took_ms)) }))
-                }
-                (fact("Has got", &html! { "the events up to " span class="id" { (found.state.position) } }))
-            } }
-        };
+        let shown = html! { p { (what) } (self.seen(&found)) };
         let is_final = matches!(deed, Deed::Skip(_));
         let keep = if matches!(deed, Deed::Enable(_)) { "Keep it disabled" } else { "Keep it" };
         let buttons = button.map(|act| Buttons { act, keep, is_final });
-        Ok((Preview { shown, buttons }, deed))
+        let seen = Some(found.state.version);
+        Ok((Preview { shown, buttons }, Target { id: id.clone(), seen }, deed))
     }
 
-    /// Performs the action.
-    pub(super) async fn do_to_endpoint(&self, id: &EndpointId, deed: &Deed, by: &Actor) -> Result<String, Problem> {
-        match deed {
-            Deed::Test => {
-                drop(self.found(id).await?);
-                let is_asked = self.store.ask_webhook_test(id, self.clock.now()).await?;
-                is_asked.then(|| format!("{id}: a test is sent within a minute")).ok_or_else(no_such_endpoint)
+    /// The endpoint of a preview.
+    fn seen(&self, Found { endpoint, state, .. }: &Found) -> Markup {
+        let (times, chosen) = (self.times(), &endpoint.chosen);
+        html! { section class="panel" { dl class="facts" {
+            (fact("Endpoint", &html! { (endpoint.id) " " (standing(endpoint, state)) }))
+            (fact("URL", &html! { span class="any" { (chosen.url) } }))
+            @if !chosen.description.is_empty() { (fact("Description", &html! { span class="any" { (chosen.description) } })) }
+            @if let Some(last) = state.progress.deliveries.first() {
+                (fact("Last delivery", &html! { (times.aged(last.at)) ", " (answer(&last.outcome)) " in " (took(last.took_ms)) }))
             }
-            Deed::Replay(after) => {
-                let found = self.found(id).await?;
-                self.require_replayable(&found, *after).await?;
-                let is_moved = self.store.replay_webhook(id, *after).await?;
-                is_moved.then(|| format!("{id}: it gets the events after {after} again")).ok_or_else(no_such_endpoint)
-            }
-            Deed::Skip(event) => self.skip(id, event, by).await,
-            Deed::Enable(Some(place)) => self.enable(id, *place).await,
-            Deed::Enable(None) | Deed::Since(_) | Deed::Ask => Err(moved()),
+            (fact("Has got", &html! { "the events up to " span class="id" { (state.position) } }))
+        } } }
+    }
+
+    /// Performs the action, if the endpoint is as its preview showed it.
+    pub(super) async fn do_to_endpoint(&self, target: &Target, deed: &Deed, by: &Actor) -> Result<String, Problem> {
+        let (id, found) = (&target.id, self.found(&target.id).await?);
+        // The same confirmation came again, or at the same time.
+        if matches!(deed, Deed::Skip(event) if found.state.has_skipped(event)) {
+            return Ok(done(id, deed));
         }
-    }
-
-    /// Enables an endpoint, if its place is the one that was shown. An enabled one stays so.
-    async fn enable(&self, id: &EndpointId, place: LogPosition) -> Result<String, Problem> {
-        let found = self.found(id).await?;
-        let is_enabled = found.endpoint.disabled(&found.state).is_none();
-        let enabled = if is_enabled {
-            EnableWebhook::Done
-        } else {
-            self.store.enable_webhook(id, place, self.clock.now()).await?
+        let Some(seen) = target.seen.filter(|seen| *seen == found.state.version) else {
+            return Err(self.changed(&found.endpoint, &found.state, target));
         };
-        match enabled {
-            EnableWebhook::Done => Ok(format!("{id}: enabled, it gets every event since its place")),
-            EnableWebhook::Missing => Err(no_such_endpoint()),
-            EnableWebhook::Elsewhere => Err(moved()),
+        let now = self.clock.now();
+        let is_done = match deed {
+            Deed::Test => self.store.ask_webhook_test(id, now, Some(seen)).await?,
+            Deed::Replay(after) => {
+                self.require_replayable(&found, *after).await?;
+                self.store.replay_webhook(id, *after, Some(seen)).await?
+            }
+            Deed::Skip(event) => {
+                let blocking = found.state.blocked_by(event).ok_or_else(not_blocking)?;
+                let skipped = SkippedEvent { at: now, event_id: event.clone(), by: by.clone() };
+                self.store.skip_webhook_event(id, &found.state, blocking, skipped, Some(seen)).await?
+            }
+            // An enabled endpoint stays so.
+            Deed::Enable(_) if found.endpoint.disabled(&found.state).is_none() => true,
+            Deed::Enable(Some(place)) => {
+                self.metrics.emit(self.clock.instant(), &EndpointsChanged::ONE);
+                self.store.enable_webhook(id, (*place, seen), now).await? == EnableWebhook::Done
+            }
+            Deed::Enable(None) | Deed::Since(_) | Deed::Ask => false,
+        };
+        if is_done {
+            return Ok(done(id, deed));
         }
+        let (endpoint, state) = try_join(self.store.webhook_endpoint(id), self.store.webhook_state(id)).await?;
+        let (endpoint, state) = (endpoint.ok_or_else(no_such_endpoint)?, state.ok_or_else(without_place)?);
+        match deed {
+            Deed::Skip(event) if state.has_skipped(event) => Ok(done(id, deed)),
+            _ => Err(self.changed(&endpoint, &state, target)),
+        }
+    }
+
+    /// The refusal of a confirmation, because the endpoint is not as its preview showed it.
+    fn changed(&self, endpoint: &WebhookEndpoint, state: &WebhookState, target: &Target) -> Problem {
+        let seen = target.seen.unwrap_or_default();
+        let detail = if state.version == seen {
+            "The endpoint's place changed since the preview; preview the action again.".to_owned()
+        } else {
+            let is_another = first_lease(endpoint.created_at.as_chrono()) > seen;
+            let what = if is_another { "was deleted and created again" } else { "was changed" };
+            let at = self.config.business_days.zone().local(endpoint.updated_at).format("%a %-d %b, %H:%M:%S");
+            let url = bounded(endpoint.chosen.url.as_str(), MAX_URL_BYTES);
+            format!(
+                "The endpoint {what} since the preview, on {at}, and its URL is now {url}; preview the action again."
+            )
+        };
+        Problem::new(ProblemKind::InvalidShape, detail)
     }
 
     /// The instant from which events are replayed.
@@ -286,28 +333,12 @@ impl Console {
         }
     }
 
-    async fn skip(&self, id: &EndpointId, event: &str, by: &Actor) -> Result<String, Problem> {
-        let found = self.found(id).await?;
-        let blocking = found.state.progress.blocking.as_ref().filter(|blocking| blocking.event_id == event);
-        let skipped = SkippedEvent { at: self.clock.now(), event_id: event.to_owned(), by: by.clone() };
-        let is_skipped = match blocking {
-            Some(blocking) => self.store.skip_webhook_event(id, &found.state, blocking, skipped).await?,
-            None => false,
-        };
-        // The same confirmation came again, or at the same time.
-        let has_skipped = |state: &WebhookState| state.skipped.iter().any(|skipped| skipped.event_id == event);
-        let now = || self.store.webhook_state(id);
-        if is_skipped || now().await?.is_some_and(|state| has_skipped(&state)) {
-            return Ok(format!("{id}: the event {event} is skipped"));
-        }
-        let detail = "The endpoint does not fail at this event; look at the endpoint again.";
-        Err(Problem::new(ProblemKind::NotBlocking, detail).at("event"))
-    }
-
     async fn found(&self, id: &EndpointId) -> Result<Found, Problem> {
-        let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
-        let state = self.store.webhook_state(id).await?.ok_or_else(without_place)?;
-        Ok(Found { endpoint, state, head: self.store.log_head().await? })
+        // The state first: a change in between makes a preview of the old version, which cannot be confirmed.
+        let state = self.store.webhook_state(id).await?;
+        let (endpoint, head) = try_join(self.store.webhook_endpoint(id), self.store.log_head()).await?;
+        let endpoint = endpoint.ok_or_else(no_such_endpoint)?;
+        Ok(Found { endpoint, state: state.ok_or_else(without_place)?, head })
     }
 
     /// Checks that a replay goes back to a place whose events the log still has.
@@ -329,13 +360,19 @@ impl Console {
     }
 }
 
-fn is_blocked_by(state: &WebhookState, event: &str) -> bool {
-    state.progress.blocking.as_ref().is_some_and(|blocking| blocking.event_id == event)
+/// The outcome of an action that is done.
+fn done(id: &EndpointId, deed: &Deed) -> String {
+    match deed {
+        Deed::Test => format!("{id}: a test is sent within a minute"),
+        Deed::Replay(after) => format!("{id}: it gets the events after {after} again"),
+        Deed::Skip(event) => format!("{id}: the event {event} is skipped"),
+        Deed::Enable(_) | Deed::Since(_) | Deed::Ask => format!("{id}: enabled, it gets every event since its place"),
+    }
 }
 
-fn moved() -> Problem {
-    let detail = "The endpoint's place changed since the preview; preview the action again.";
-    Problem::new(ProblemKind::InvalidShape, detail)
+fn not_blocking() -> Problem {
+    let detail = "The endpoint does not fail at this event; look at the endpoint again.";
+    Problem::new(ProblemKind::NotBlocking, detail).at("event")
 }
 
 fn without_place() -> Problem {

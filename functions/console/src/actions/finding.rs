@@ -1,13 +1,12 @@
 //! Closing a finding: a result that contradicts its payment, once an operator knows which is right.
 
-use std::str::FromStr;
-
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind};
 use payments_model::{Actor, Finding, FindingClosed, PaymentId, ResultHash, State, UtcSecond};
 use payments_store::ClosedFinding;
 
 use crate::actions::preview::{Buttons, Preview};
+use crate::actions::reason::{REASON, Reason, asked};
 use crate::function::Console;
 use crate::guides::CONFLICTING_RESULTS;
 use crate::html::{account_link, amount, fact, payment_link, word};
@@ -18,10 +17,6 @@ pub(super) const NAME: &str = "close-finding";
 /// The longest id of a payment and the longest hash, in bytes.
 const MAX_ID_BYTES: usize = 36;
 
-/// The longest reason, in characters, and in bytes of UTF-8.
-const MAX_REASON: usize = 200;
-const MAX_REASON_BYTES: usize = 4 * MAX_REASON;
-
 /// A finding to close.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CloseFinding {
@@ -31,31 +26,11 @@ pub(super) struct CloseFinding {
     reason: Option<Reason>,
 }
 
-/// A reason: 1 to 200 characters without control characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Reason(String);
-
-impl FromStr for Reason {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text = text.trim();
-        let fits = (1..=MAX_REASON).contains(&text.chars().count());
-        if fits && !text.chars().any(char::is_control) {
-            return Ok(Self(text.to_owned()));
-        }
-        Err(format!("a reason has 1 to {MAX_REASON} characters, on one line"))
-    }
-}
-
 impl CloseFinding {
     /// Reads the fields. A preview has no reason.
     pub(super) fn read(form: &mut Form) -> Result<Self, Problem> {
         let (payment, hash) = (form.get("payment", MAX_ID_BYTES)?, form.get("hash", MAX_ID_BYTES)?);
-        let reason = form.take("reason", MAX_REASON_BYTES)?;
-        let parsed = (!reason.is_empty()).then(|| reason.parse()).transpose();
-        let reason = parsed.map_err(|error: String| payments_http::invalid_field("reason", &error))?;
-        Ok(Self { payment, hash, reason })
+        Ok(Self { payment, hash, reason: Reason::read(form)? })
     }
 
     pub(super) fn title(&self) -> String {
@@ -63,7 +38,7 @@ impl CloseFinding {
     }
 
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
-        let reason = self.reason.as_ref().map(|Reason(reason)| ("reason", reason.clone()));
+        let reason = self.reason.as_ref().map(|reason| (REASON, reason.as_str().to_owned()));
         let named = [("payment", self.payment.to_string()), ("hash", self.hash.to_string())];
         named.into_iter().chain(reason).collect()
     }
@@ -94,7 +69,7 @@ impl Console {
         let shown = html! {
             (told(&finding))
             p { "Found " (times.aged(finding.found_at)) ". Ask the transaction service which is right: see " (CONFLICTING_RESULTS) ". The payment does not change. The same result does not open the finding again; another result is another finding." }
-            label { "Reason, kept in the audit" input type="text" name="reason" maxlength=(MAX_REASON) required; }
+            (asked(true))
         };
         let act = "Close 1 finding".to_owned();
         Ok(Preview { shown, buttons: Some(Buttons { act, keep: "Keep it open", is_final: true }) })
@@ -108,7 +83,7 @@ impl Console {
         since: UtcSecond,
     ) -> Result<String, Problem> {
         let CloseFinding { payment, hash, reason } = close;
-        let reason = reason.as_ref().map(|Reason(reason)| reason.clone()).unwrap_or_default();
+        let reason = reason.as_ref().map(|reason| reason.as_str().to_owned()).unwrap_or_default();
         let closed = FindingClosed { at: self.clock.now(), by: by.clone(), reason };
         let done = || Ok(format!("{payment}: the finding {hash} is closed"));
         match self.store.close_finding(*payment, hash, &closed).await? {

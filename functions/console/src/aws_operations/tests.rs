@@ -103,7 +103,16 @@ async fn a_function_is_invoked_and_not_waited_for() {
 async fn a_queue_has_numbers_and_the_last_move() {
     let (operations, _) = services(vec![attributes("5")]);
     let state = operations.queue(BankQueue::Results).await.unwrap();
-    assert_eq!(state, QueueState { waiting: 5, in_flight: 2, last_move: None });
+    assert_eq!(state, QueueState { waiting: 5, in_flight: 2, is_closed: false, last_move: None });
+    for (policy, is_closed) in [
+        (json!({ "Statement": [{ "Effect": "Deny", "Principal": "*", "Action": "sqs:ReceiveMessage" }] }), true),
+        (json!({ "Statement": [{ "Effect": "Allow", "Principal": "*", "Action": "sqs:ReceiveMessage" }] }), false),
+    ] {
+        let (call, status, mut answer) = attributes("5");
+        answer["Attributes"]["Policy"] = json!(policy.to_string());
+        let (operations, _) = services(vec![(call, status, answer)]);
+        assert_eq!(operations.queue(BankQueue::Requests).await.unwrap().is_closed, is_closed, "{policy}");
+    }
     let (operations, _) = services(vec![attributes("5"), tasks("COMPLETED")]);
     let last = operations.queue(BankQueue::ResultDeadLetters).await.unwrap().last_move.unwrap();
     assert_eq!((last.status.as_str(), last.moved, last.of), ("COMPLETED", 3, Some(7)));

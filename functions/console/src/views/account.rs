@@ -14,6 +14,7 @@ use crate::function::Console;
 use crate::guides::PAYMENTS_UNREADABLE;
 use crate::html::{link, major, top, word};
 use crate::times::Times;
+use crate::views::list::Selects;
 use crate::views::place_in;
 use crate::views::rows::Row;
 
@@ -21,7 +22,7 @@ use crate::views::rows::Row;
 const SHOWN: u16 = 50;
 
 /// The parameters: the account, the tab, the fields of the filter, and the place after which a page begins.
-const PARAMETERS: &[&str] = &["id", "show", "from", "to", "status", "amount", "payee", "reference", "cursor"];
+const PARAMETERS: &[&str] = &["id", "show", "from", "to", "status", "amount", "payee", "reference", "cursor", "select"];
 
 /// A tab: the times of the payments that are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,7 @@ struct List {
     to: Option<BusinessDate>,
     filter: AccountFilter,
     after: Option<Place>,
+    selects: Selects,
 }
 
 /// A page of the list.
@@ -61,6 +63,15 @@ impl Tab {
         }
     }
 
+    /// The first and the last date, as far as the tab has them.
+    fn ends(self, today: BusinessDate) -> (Option<BusinessDate>, Option<BusinessDate>) {
+        match self {
+            Self::Coming => (Some(today), None),
+            Self::Past => (None, Some(today.minus_days(1))),
+            Self::All => (None, None),
+        }
+    }
+
     fn title(self) -> &'static str {
         match self {
             Self::Coming => "From today",
@@ -79,7 +90,7 @@ impl FromStr for Tab {
 }
 
 impl List {
-    fn read(query: &Query<'_>) -> Result<Self, Problem> {
+    fn read(query: &Query<'_>, today: BusinessDate) -> Result<Self, Problem> {
         let statuses = filled::<Status>(query, "status")?.map(Statuses::from).unwrap_or_default();
         let filter = AccountFilter {
             statuses,
@@ -87,23 +98,32 @@ impl List {
             reference: filled(query, "reference")?,
             amount: filled(query, "amount")?,
         };
+        let tab = filled(query, "show")?.unwrap_or(Tab::Coming);
+        let (from, to) = tab.ends(today);
         Ok(Self {
             account: filled(query, "id")?.ok_or_else(|| invalid_parameter("id", &"it is missing"))?,
-            tab: filled(query, "show")?.unwrap_or(Tab::Coming),
-            from: filled(query, "from")?,
-            to: filled(query, "to")?,
+            tab,
+            // The form shows the ends of its tab; sent back, they filter nothing.
+            from: filled(query, "from")?.filter(|date| Some(*date) != from),
+            to: filled(query, "to")?.filter(|date| Some(*date) != to),
             filter,
             after: query.text("cursor")?.map(place).transpose()?,
+            selects: Selects::read(query)?,
         })
+    }
+
+    /// The value of a date field of the form: the one in force.
+    fn in_force(&self, name: &str, today: BusinessDate) -> String {
+        let (from, to) = self.tab.ends(today);
+        let date = if name == "from" { self.from.or(from) } else { self.to.or(to) };
+        date.map(|date| date.to_string()).unwrap_or_default()
     }
 
     /// The first and the last date, and the order.
     fn range(&self, today: BusinessDate) -> Result<(BusinessDate, BusinessDate, ListOrder), Problem> {
-        let (from, to, order) = match self.tab {
-            Tab::Coming => (today, BusinessDate::MAX, ListOrder::Ascending),
-            Tab::Past => (BusinessDate::MIN, today.minus_days(1), ListOrder::Descending),
-            Tab::All => (BusinessDate::MIN, BusinessDate::MAX, ListOrder::Descending),
-        };
+        let order = if self.tab == Tab::Coming { ListOrder::Ascending } else { ListOrder::Descending };
+        let (from, to) = self.tab.ends(today);
+        let (from, to) = (from.unwrap_or(BusinessDate::MIN), to.unwrap_or(BusinessDate::MAX));
         let (from, to) = date_order(Some(self.from.unwrap_or(from)), self.to.unwrap_or(to), today)?;
         Ok((from, to, order))
     }
@@ -128,12 +148,16 @@ impl List {
 
     /// The address of the same list from another place on.
     fn next(&self, next: Place) -> String {
-        let cursor = format!("{}_{}", next.due_at, next.payment_id);
+        self.address(("cursor", &format!("{}_{}", next.due_at, next.payment_id)))
+    }
+
+    /// The address of the same list with one more argument.
+    fn address(&self, more: (&str, &str)) -> String {
         let fields = ["from", "to", "status", "amount", "payee", "reference"].map(|name| (name, self.value(name)));
         let mut arguments = vec![("id", self.account.as_str()), ("show", self.tab.name())];
         arguments
             .extend(fields.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (*name, value.as_str())));
-        arguments.push(("cursor", &cursor));
+        arguments.push(more);
         link("account", &arguments)
     }
 
@@ -161,8 +185,8 @@ fn place(text: &str) -> Result<Place, Problem> {
 impl Console {
     /// The view of an account. It reads as the API's list does: up to a page, or a thousand payments if a filter leaves out many.
     pub(crate) async fn account(&self, request: &Request<'_>) -> Result<Markup, Problem> {
-        let list = List::read(&request.query(PARAMETERS)?)?;
         let today = self.today();
+        let list = List::read(&request.query(PARAMETERS)?, today)?;
         let (from, to, order) = list.range(today)?;
         let zone = self.config.business_days.zone();
         let (from_instant, to_instant) = (zone.start_of(from), zone.end_of(to));
@@ -179,12 +203,12 @@ impl Console {
             after: list.after,
             filter: &list.filter,
             order,
-            limit: SHOWN,
+            limit: list.selects.most(SHOWN),
             with_history: from < today,
         };
         let deadline = self.deadline();
         let page = self.store.account_list(&query, || !deadline.has_come()).await?;
-        Ok(list.shown(&self.readable(page), self.times()))
+        Ok(list.shown(&self.readable(page), today, self.times()))
     }
 
     fn readable(&self, page: AccountPage) -> Page {
@@ -207,8 +231,12 @@ impl Console {
 }
 
 impl List {
-    fn shown(&self, page: &Page, times: Times) -> Markup {
-        let heading = html! { div class="row" { h1 tabindex="-1" class="any" { (self.account) " " span class="quiet" { "account" } } } };
+    fn shown(&self, page: &Page, today: BusinessDate, times: Times) -> Markup {
+        let to_it = link("find", &[("text", self.account.as_str())]);
+        let heading = html! { div class="row" {
+            h1 tabindex="-1" class="any" { (self.account) " " span class="quiet" { "account" } }
+            a class="button" href=(to_it) title="Add the account that pays: payees are found only within one" { "Payments to it" }
+        } };
         html! {
             (top(&heading, times))
             @if page.unreadable > 0 {
@@ -220,7 +248,7 @@ impl List {
                         a href=(self.tab(tab)) aria-current=[(tab == self.tab).then_some("page")] { (tab.title()) }
                     }
                 }
-                (self.fields())
+                (self.fields(today))
                 @if page.rows.is_empty() { p class="empty" { (self.nothing(page)) } } @else { (self.selection(page, times)) }
             }
             @if let Some(next) = page.next {
@@ -233,15 +261,15 @@ impl List {
     }
 
     /// The form of the filter.
-    fn fields(&self) -> Markup {
+    fn fields(&self, today: BusinessDate) -> Markup {
         let status = self.value("status");
         html! {
             form class="pad" data-view="account" autocomplete="off" {
                 input type="hidden" name="id" value=(self.account);
                 input type="hidden" name="show" value=(self.tab.name());
                 div class="fields" {
-                    label { "From" input type="date" name="from" value=(self.value("from")); }
-                    label { "To" input type="date" name="to" value=(self.value("to")); }
+                    label { "From" input type="date" name="from" value=(self.in_force("from", today)); }
+                    label { "To" input type="date" name="to" value=(self.in_force("to", today)); }
                     label { "Status" select name="status" {
                         option value="" { "Any" }
                         @for known in Status::ALL { option value=(known) selected[known.as_str() == status] { (word(known)) } }
@@ -276,14 +304,11 @@ impl List {
                     } }
                     tbody role="rowgroup" {
                         @for (head, row) in page.heads.iter().zip(&page.rows) {
-                            tr role="row" { @if selects { td role="cell" class="tick" { (tick(head)) } } (row.cells(times, false)) }
+                            tr role="row" { @if selects { td role="cell" class="tick" { (tick(head, self.selects.is_all)) } } (row.cells(times, false)) }
                         }
                     }
                 }
-                div class="pick" role="group" aria-label="Selection" {
-                    p { b data-selected {} " " span class="quiet n" data-sums {} }
-                    div class="row" { button type="button" data-clear { "Clear" } button class="danger" { "Cancel selected…" } }
-                }
+                (self.selects.bar(page.next.is_some(), &self.address(("select", "all"))))
             }
         }
     }
@@ -306,11 +331,11 @@ impl List {
 }
 
 /// The box that selects a payment, if it can be cancelled.
-fn tick(head: &Head) -> Markup {
+fn tick(head: &Head, is_selected: bool) -> Markup {
     let (minor, currency) = (head.money.amount.get(), head.money.currency);
     let what = format!("Select {} {currency} to {}", major(minor.into(), currency.decimals()), head.payee);
     html! { @if head.state.status() == Status::Scheduled {
-        input type="checkbox" name="payments" value=(head.payment_id) aria-label=(what)
+        input type="checkbox" name="payments" value=(head.payment_id) aria-label=(what) checked[is_selected]
             data-minor=(minor) data-decimals=(currency.decimals()) data-currency=(currency);
     } }
 }

@@ -2,34 +2,37 @@
 
 use std::iter::successors;
 
+use futures::future::try_join;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, DayCounts, Status};
 
 use crate::function::Console;
 use crate::html::{class, grouped, link, top, word};
+use crate::runs::{WAITS, waiting_dates};
 use crate::times::Times;
 use crate::views::dates::{DATES, day_link, list_link, mark};
-use crate::views::share::{pieces, rectangles};
-
-/// The width of a bar for each factor of ten.
-const DECADE: i64 = 32;
-
-/// The width of a bar of one payment.
-const ONE: i64 = 8;
+use crate::views::share::{length, pieces, rectangles};
 
 /// The least width of a piece of a bar.
 const LEAST: i64 = 2;
 
 impl Console {
-    /// The view of a month of dates, by default from today on. It reads each lane of the counters once.
+    /// The view of a month of dates, by default from today on. It reads each lane of the counters once, and the last runs.
     pub(crate) async fn ahead(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let from: BusinessDate = request.query(&["from"])?.get("from")?.unwrap_or_else(|| self.today());
         let to = from.plus_days(DATES - 1);
-        let mut counters = self.store.counters(from, to).await?;
+        let (mut counters, runs) = try_join(self.store.counters(from, to), self.last_runs()).await?;
+        let to_redate = waiting_dates(&runs);
         let dates = successors(Some(from), |date| (*date < to).then(|| date.plus_days(1)));
         let days: Vec<_> = dates.map(|date| (date, counters.remove(&date).unwrap_or_default().counts)).collect();
         let times = self.times();
+        let marks = |date| {
+            html! {
+                @if let Some(mark) = mark(&self.config.business_days, date, times) { " " small { (mark) } }
+                @if to_redate.contains(&date) { (WAITS) }
+            }
+        };
         let widest = days.iter().map(|(_, counts)| length(counts.total())).max().unwrap_or(0);
         Ok(html! {
             (top(&heading(from, to, self.today(), times), times))
@@ -46,7 +49,7 @@ impl Console {
                         @for status in Status::ALL { th role="columnheader" scope="col" class="num" { (word(status)) } }
                     } }
                     tbody role="rowgroup" { @for (date, counts) in &days {
-                        (row(*date, *date == self.today(), mark(&self.config.business_days, *date, times), counts, (times, widest)))
+                        (row(*date, *date == self.today(), &marks(*date), counts, (times, widest)))
                     } }
                 }
             }
@@ -72,7 +75,7 @@ fn heading(from: BusinessDate, to: BusinessDate, today: BusinessDate, times: Tim
 fn row(
     date: BusinessDate,
     is_today: bool,
-    mark: Option<String>,
+    marks: &Markup,
     counts: &DayCounts,
     (times, widest): (Times, i64),
 ) -> Markup {
@@ -82,7 +85,7 @@ fn row(
         th role="rowheader" scope="row" {
             a class="n" href=(day_link(date)) { (times.date(date)) }
             @if is_today { " " span class="quiet" { "today" } }
-            @if let Some(mark) = mark { " " small { (mark) } }
+            (marks)
         }
         (number(None, total))
         td role="cell" class="all" {
@@ -102,35 +105,5 @@ fn number(status: Option<(Status, String)>, count: i64) -> Markup {
             Some((status, _)) if count == 0 => td role="cell" class="num all zero none" data-l=(word(status)) { (shown) },
             Some((status, list)) => td role="cell" class="num all" data-l=(word(status)) { a href=(list) { (shown) } },
         }
-    }
-}
-
-/// The length of a bar. Ten times the payments are one [`DECADE`] more, so small dates are seen beside large ones.
-fn length(total: i64) -> i64 {
-    let Some(decades) = total.checked_ilog10() else { return 0 };
-    let power = 10_i128.pow(decades);
-    let within = (i128::from(total) - power) * i128::from(DECADE) / (9 * power);
-    ONE + i64::from(decades) * DECADE + i64::try_from(within).unwrap_or(DECADE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ten_times_the_payments_are_as_much_longer_everywhere() {
-        for (total, want) in [
-            (-1, 0),
-            (0, 0),
-            (1, ONE),
-            (10, ONE + DECADE),
-            (55, ONE + DECADE + DECADE / 2),
-            (100, ONE + 2 * DECADE),
-            (1_000_000, ONE + 6 * DECADE),
-            (i64::MAX, ONE + 18 * DECADE + 29),
-        ] {
-            assert_eq!(length(total), want, "{total}");
-        }
-        assert!((1..5_000).map(length).is_sorted());
     }
 }

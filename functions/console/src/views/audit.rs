@@ -9,7 +9,7 @@ use payments_store::{ActionName, AuditEntry, AuditMonth, AuditPage, StoreError};
 use crate::actions::decision;
 use crate::asked::{Asked, Standing, Waiting};
 use crate::function::Console;
-use crate::html::{copied, fact, link, payment_link, person_of, top};
+use crate::html::{copied, fact, foreign, link, payment_link, person_of, top};
 use crate::panel::{cards, empty, head};
 use crate::times::Times;
 use crate::told::{ACTIONS, Told, action, in_words, outcome, parts, standing};
@@ -116,7 +116,7 @@ impl Console {
             }
             p class="row" {
                 @if let Some(earlier) = earlier { a class="button" href=(earlier) { @if filter.is_empty() { "Earlier" } @else { "Search earlier ones" } } }
-                span class="quiet" { "By the time of the preview, or of the API’s request. What stands here cannot be changed or deleted" }
+                span class="quiet" { "Ordered by when each was asked for. What stands here cannot be changed or deleted" }
             }
         })
     }
@@ -191,9 +191,9 @@ impl Console {
                     (fact("Action", &html! { (intent.action) }))
                     @for line in intent.arguments.lines() {
                         @let (name, value) = line.split_once(": ").unwrap_or(("", line));
-                        (fact(name, &html! { span class="any" { (value) } }))
+                        (fact(name, &foreign(value)))
                     }
-                    (fact("Outcome", &html! { @match &ended { Some(ended) => (when(ended.at, times)), None => (told.more) } }))
+                    (fact("Outcome", &html! { @match &ended { Some(ended) => (when(ended.at, times)), None => (foreign(&told.more)) } }))
                     @if let Some(ended) = &ended { (fact("Says", &result(&ended.result))) }
                     (fact("Request", &copied(&intent.request)))
                     (fact("Entry", &copied(&name.id.to_string())))
@@ -239,7 +239,7 @@ fn result(result: &str) -> Markup {
     let of_payments = parts(result);
     html! {
         ul class="any" {
-            @if of_payments.is_empty() { @for line in result.lines() { li { (line) } } }
+            @if of_payments.is_empty() { @for line in result.lines() { li { (foreign(line)) } } }
             @for (id, rest) in of_payments { li { (payment_link(id)) " " (in_words(rest)) } }
         }
     }
@@ -299,7 +299,7 @@ fn row(entry: &AuditEntry, told: &Told, times: Times) -> Markup {
         td { (when(intent.at, times)) small { (times.age(intent.at)) } }
         td class="end" { (who(&intent.by, intent.subject.as_deref())) @if let Some(second) = second { " and " (who(second, None)) } }
         td class="all" { (action(intent)) }
-        td class="st" { (pill(told)) small class="any" { (told.more) } }
+        td class="st" { (pill(told)) small { (foreign(&told.more)) } }
         td class="act" { a class="id" title=(id) href=(link("audit", &[("entry", &place_text(intent.name))])) { (id.split('-').next().unwrap_or(&id)) } }
     } }
 }
@@ -318,8 +318,8 @@ fn when(at: UtcSecond, times: Times) -> Markup {
 fn who(by: &str, subject: Option<&str>) -> Markup {
     let name = person_of(by);
     html! {
-        a href=(link("audit", &[("person", name)])) { (name) }
-        @if let Some(subject) = subject.filter(|subject| *subject != name) { small class="any" { (subject) } }
+        a href=(link("audit", &[("person", name)])) { (foreign(name)) }
+        @if let Some(subject) = subject.filter(|subject| *subject != name) { small { (foreign(subject)) } }
     }
 }
 

@@ -3,9 +3,9 @@
 pub(crate) mod chart;
 mod pace;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use futures::future::try_join;
+use futures::future::try_join3;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, Currency, DayCounts, Status};
@@ -14,11 +14,12 @@ use payments_store::{DateCounters, DayFigures, StoreError};
 use crate::function::Console;
 use crate::guides::{CHANGES_UNPARSED, COUNTS_BEHIND};
 use crate::html::{class, grouped, link, live_top, major, word};
+use crate::runs::{WAITS, waiting_dates};
 use crate::times::Times;
 use crate::views::dates::{DATES, day_link, list_link, mark, next_open};
 use crate::views::day::chart::{panel, points};
 use crate::views::failures::{self, groups};
-use crate::views::share::{percent, pieces, rectangles, settled};
+use crate::views::share::{length, percent, pieces, rectangles, settled};
 
 /// The number of next dates that are shown. As many closed ones with payments may follow.
 const NEXT: usize = 5;
@@ -39,21 +40,23 @@ struct Day<'c> {
     counters: BTreeMap<BusinessDate, DateCounters>,
     /// The samples and the reported failures of the date. A later date has none.
     figures: DayFigures,
+    /// The closed dates on which payments wait for a redate.
+    to_redate: BTreeSet<BusinessDate>,
 }
 
 impl Console {
-    /// The view of a date, by default today. It reads each lane once, for this date and the next ones, and the figures of the date. It
-    /// reads no shard, so it takes as long with many payments as with few.
+    /// The view of a date, by default today. It reads each lane once, for this date and the next ones, the figures of the date, and
+    /// the last runs. It reads no shard, so it takes as long with many payments as with few.
     pub(crate) async fn day(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let asked: Option<BusinessDate> = request.query(&["date"])?.get("date")?;
         let date = asked.unwrap_or_else(|| self.today());
         let counters = self.store.counters(date, date.plus_days(DATES));
-        let (counters, figures) = try_join(counters, self.figures(date)).await?;
+        let (counters, figures, runs) = try_join3(counters, self.figures(date), self.last_runs()).await?;
         // Without a date, the address shows the view of today, even after midnight.
         let address =
             asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
         let (times, today) = (self.times(), self.today());
-        let day = Day { console: self, times, date, today, counters, figures };
+        let day = Day { console: self, times, date, today, counters, figures, to_redate: waiting_dates(&runs) };
         Ok(html! {
             div class="stack" data-live data-hx-get=(address) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (day.shown())
@@ -247,11 +250,11 @@ impl Day<'_> {
                 div class="head" { h2 { "Next dates" } a href=(ahead) { (DATES) " dates ahead" } }
                 @if shown.is_empty() { p class="empty quiet" { "No payment is due in the " (DATES) " days after." } } @else {
                     table {
-                        thead { tr { th scope="col" { "Date" } th scope="col" class="num" { "Payments" } th scope="col" class="none" { span class="skip" { "Compared" } } } }
+                        thead { tr { th scope="col" { "Date" } th scope="col" class="num" { "Payments" } th scope="col" class="num none" { "Log scale" } } }
                         tbody { @for (date, total) in shown { tr {
-                            td { a class="n" href=(day_link(date)) { (self.times.date(date)) } @if let Some(mark) = self.mark(date) { " " small { (mark) } } }
+                            td { a class="n" href=(day_link(date)) { (self.times.date(date)) } @if let Some(mark) = self.mark(date) { " " small { (mark) } } @if self.to_redate.contains(&date) { (WAITS) } }
                             td class="num" { (grouped(total.into())) }
-                            td class="num none" { svg width=(NEXT_BAR) height="10" aria-hidden="true" { rect class="ahead" width=((NEXT_BAR * total / most).max(LEAST)) height="10" rx="2" {} } }
+                            td class="num none" { svg width=(NEXT_BAR) height="10" aria-hidden="true" { rect class="ahead" width=((NEXT_BAR * length(total) / length(most)).max(LEAST)) height="10" rx="2" {} } }
                         } } }
                     }
                 }

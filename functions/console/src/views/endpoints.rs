@@ -10,14 +10,14 @@ use payments_store::{Delivery, DisabledBy, Job, LogHead, StoreError, WebhookEndp
 
 use crate::function::Console;
 use crate::guides::{PUT_ENDPOINT_BACK, WEBHOOK_DISABLED, WEBHOOKS_BEHIND, WEBHOOKS_MISSED};
-use crate::html::{fact, grouped, heading, link, live_top, top};
+use crate::html::{fact, foreign, grouped, heading, link, live_top, top};
 use crate::panel::{ACTIONS, cards, empty, opens, panel};
 use crate::runs::Runs;
 use crate::times::{Times, span};
 use crate::told::{answer, took};
 
 /// The endpoints and their states, by id, as far as each can be read.
-type Endpoints =
+pub(crate) type Endpoints =
     (BTreeMap<String, Result<WebhookEndpoint, StoreError>>, HashMap<String, Result<WebhookState, StoreError>>);
 
 /// An endpoint, its place, and what the log has after it.
@@ -28,13 +28,13 @@ struct Shown {
 }
 
 /// The events after an endpoint's place.
-struct Behind {
+pub(crate) struct Behind {
     /// The segments, each with at least one event.
-    segments: u64,
+    pub(crate) segments: u64,
     /// The time of the first of these events, or of its day.
     oldest: Option<Oldest>,
     /// The end of the time for which the log keeps that event.
-    kept_until: Option<UtcSecond>,
+    pub(crate) kept_until: Option<UtcSecond>,
 }
 
 /// The time of the oldest event that waits.
@@ -86,7 +86,7 @@ impl Console {
 }
 
 impl Behind {
-    fn new(id: &str, state: &WebhookState, log: Option<&LogHead>, runs: &Runs) -> Self {
+    pub(crate) fn new(id: &str, state: &WebhookState, log: Option<&LogHead>, runs: &Runs) -> Self {
         let segments = log.map_or(0, |log| log.segments_after(state.position));
         let kept = log.and_then(|log| log.kept_at(state.position)).filter(|_| segments > 0);
         let told = runs.job(Job::Publish).and_then(|run| run.outcome.as_ref()?["waiting"][id].as_str()?.parse().ok());
@@ -97,6 +97,18 @@ impl Behind {
     fn number(&self) -> String {
         let events = if self.segments == 1 { "event" } else { "events" };
         format!("at least {} {events}", grouped(self.segments.into()))
+    }
+
+    /// The number of the events, and the time and the age of the oldest: `At least 3 events wait, the oldest from Thu 26 Nov, 03:00, 2 h ago`.
+    pub(crate) fn waiting(&self, times: Times) -> Markup {
+        html! {
+            (capital(&self.number())) (if self.segments == 1 { " waits" } else { " wait" })
+            @match &self.oldest {
+                Some(Oldest::At(at)) => { ", the oldest from " (times.at(*at)) ", " (times.age(*at)) },
+                Some(Oldest::OnDay(day)) => { ", the oldest from " (times.date(times.zone.date_of(*day))) },
+                None => {},
+            }
+        }
     }
 }
 
@@ -120,7 +132,7 @@ impl Shown {
             section class={ "panel" @if is_disabled { " now" } } {
                 div class="head" {
                     div class="row" { h2 { a href=(link("endpoints", &[("id", self.endpoint.id.as_str())])) { (self.endpoint.id) } } (self.pill()) }
-                    span class="quiet any" { (self.endpoint.chosen.url) }
+                    span class="quiet" { (foreign(self.endpoint.chosen.url.to_string())) }
                 }
                 div class="pad" { (self.story(times)) div class="row" { (self.actions(true)) } }
                 (deliveries(&self.state.progress.deliveries, is_disabled, times))
@@ -173,23 +185,16 @@ impl Shown {
     }
 
     fn waiting(&self, times: Times) -> Markup {
-        let Behind { segments, oldest, kept_until } = &self.behind;
-        if *segments == 0 {
+        if self.behind.segments == 0 {
             return html! { p class="quiet" { "It has all events of the log." } };
         }
         let is_of_some = self.endpoint.chosen.filter != Default::default();
         html! {
             p {
-                b { (capital(&self.behind.number())) " wait" }
-                @match oldest {
-                    Some(Oldest::At(at)) => { ", the oldest from " (times.at(*at)) },
-                    Some(Oldest::OnDay(day)) => { ", the oldest from " (times.date(times.zone.date_of(*day))) },
-                    None => {},
-                }
-                ". "
+                (self.behind.waiting(times)) ". "
                 @if is_of_some { "It gets those of them that its filter chooses. " }
-                @if let Some(until) = kept_until {
-                    "They stay in the log until " b { (times.date(times.zone.date_of(*until))) } "; after that they are lost to this endpoint."
+                @if let Some(until) = self.behind.kept_until {
+                    "They stay in the log until " b { (times.date(times.zone.date_of(until))) } "; after that they are lost to this endpoint."
                 }
             }
         }
@@ -198,12 +203,13 @@ impl Shown {
     /// The forms that preview the actions on the endpoint. In a panel, the one that mends it comes first in rank.
     fn actions(&self, is_panel: bool) -> Markup {
         let id = [("endpoint", self.endpoint.id.as_str())];
-        let is_disabled = self.endpoint.disabled(&self.state).is_some();
+        let (is_disabled, progress) = (self.endpoint.disabled(&self.state).is_some(), &self.state.progress);
         html! {
             (opens("test-endpoint", "Test…", "", &id))
             @if is_disabled { (opens("enable-endpoint", "Enable…", if is_panel { "primary" } else { "" }, &id)) }
             (opens("replay-endpoint", "Replay since…", "", &id))
-            @if let Some(blocking) = &self.state.progress.blocking {
+            // An endpoint that gave no answer would not accept the next event either.
+            @if let (Some(blocking), true) = (&progress.blocking, progress.last_error.as_ref().is_some_and(|last| last.outcome.kind == "refused")) {
                 (opens("skip-event", "Skip the event…", "danger", &[id[0], ("event", &blocking.event_id)]))
             }
         }
@@ -214,7 +220,7 @@ impl Shown {
         html! { tr {
             td class="all" {
                 a class="b" href=(link("endpoints", &[("id", self.endpoint.id.as_str())])) { (self.endpoint.id) }
-                small class="any" { (self.endpoint.chosen.url) }
+                small { (foreign(self.endpoint.chosen.url.to_string())) }
             }
             td class="all" { (self.pill()) @if let Some((_, at)) = self.endpoint.disabled(&self.state) { small { (times.age(at)) ", by an operator" } } }
             td class="all" data-l="Behind" { span {
@@ -242,7 +248,7 @@ impl Shown {
         let all = |texts: Vec<String>| if texts.is_empty() { "all".to_owned() } else { texts.join(", ") };
         html! {
             dl class="facts" {
-                @if !endpoint.chosen.description.is_empty() { (fact("Description", &html! { span class="any" { (endpoint.chosen.description) } })) }
+                @if !endpoint.chosen.description.is_empty() { (fact("Description", &foreign(&endpoint.chosen.description))) }
                 (fact("Types", &html! { (all(types)) }))
                 (fact("Accounts", &html! { span class="any" { (all(accounts.into_iter().map(str::to_owned).collect())) } }))
                 (fact("Secret", &html! { "generation " (endpoint.generation.get()) }))

@@ -44,7 +44,7 @@ pub(crate) fn panel(date: BusinessDate, groups: &[Group], failed: i64) -> Markup
             div class="head" { h2 { "Failed, by reason" } a href=(list_link(date, Status::Failed)) { "All " (grouped(failed.into())) } }
             table { tbody {
                 @for group in groups { (row(&group.words(date), group.count, failed)) }
-                @if unreported > 0 { (row(&html! { span class="quiet" { "Not counted by reason yet" } }, unreported, failed)) }
+                @if unreported > 0 { (row(&html! { span class="quiet" { "Not counted by reason" } }, unreported, failed)) }
             } }
         }
     }

@@ -12,7 +12,7 @@ use payments_model::{AccountId, BusinessDate, Head, HeadKey, IdempotencyKey, Pay
 use payments_store::{AccountFilter, AccountQuery, ListOrder, StoreError};
 
 use crate::function::Console;
-use crate::html::{heading, top};
+use crate::html::{foreign, top};
 use crate::times::Times;
 use crate::views::find::dates::OnDate;
 use crate::views::find::meaning::Meanings;
@@ -193,13 +193,11 @@ impl Found {
             return nothing(&self.meant.text, &sections, times);
         }
         let text = bounded(&self.meant.text, MAX_SHOWN_BYTES);
-        let title = match sections.len() {
-            _ if text.is_empty() => "Find".to_owned(),
-            0 | 1 => format!("Find “{text}”"),
-            several => format!("“{text}” can mean {} things", in_words(several)),
-        };
         html! {
-            (top(&heading(&title), times))
+            (top(&titled(&text, "Find", &match sections.len() {
+                0 | 1 => ("Find ", String::new()),
+                several => ("", format!(" can mean {} things", in_words(several))),
+            }), times))
             @for section in sections { (section) }
             @if self.payments.is_empty() && !self.meant.transactions.is_empty() {
                 p class="quiet" { "Not a payment, transaction or event: none has this id." }
@@ -208,11 +206,16 @@ impl Found {
     }
 }
 
+/// A heading with a text that somebody looks for, or another without it.
+fn titled(text: &str, without: &str, (before, after): &(&str, String)) -> Markup {
+    html! { h1 tabindex="-1" { @if text.is_empty() { (without) } @else { (before) "“" (foreign(text)) "”" (after) } } }
+}
+
 /// The view of a search that found nothing, with the fields that it lacks.
 fn nothing(text: &str, sections: &[Markup], times: Times) -> Markup {
     let text = bounded(text, MAX_SHOWN_BYTES);
     html! {
-        (top(&heading(&if text.is_empty() { "Find".to_owned() } else { format!("Nothing found for “{text}”") }), times))
+        (top(&titled(&text, "Find", &("Nothing found for ", String::new())), times))
         p {
             @if text.is_empty() { b { "Nothing found." } " " }
             "An amount or 8 digits of an id need a date. A reference, a payee and a key need their account."

@@ -2,6 +2,7 @@
 
 mod filter;
 mod rows;
+mod selects;
 
 use futures::future::try_join;
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
@@ -19,6 +20,7 @@ use crate::times::Times;
 use crate::views::dates::{day_link, list_link};
 use crate::views::failures::{Group, groups, line};
 use crate::views::list::filter::Filter;
+pub(crate) use crate::views::list::selects::Selects;
 use crate::views::place_in;
 use crate::views::waiting::SHARDS_AT_ONCE;
 
@@ -29,7 +31,7 @@ const SHOWN: u16 = 50;
 const LOOKED_AT: u16 = 3_000;
 
 /// The parameters of the view: those of the list, and the fields of its filter.
-const PARAMETERS: [&str; 8] = ["date", "status", "cursor", "account", "payee", "reference", "amount", "code"];
+const PARAMETERS: [&str; 9] = ["date", "status", "cursor", "account", "payee", "reference", "amount", "code", "select"];
 
 /// The list that is asked for.
 struct List {
@@ -37,6 +39,7 @@ struct List {
     status: Status,
     filter: Filter,
     after: Option<DueSort>,
+    selects: Selects,
 }
 
 /// A page of the list.
@@ -57,7 +60,7 @@ impl Console {
         let date: BusinessDate = query.get("date")?.ok_or_else(|| invalid_parameter("date", &"it is missing"))?;
         let status: Status = query.get("status")?.ok_or_else(|| invalid_parameter("status", &"it is missing"))?;
         let after = query.text("cursor")?.map(|text| place(status, date, text)).transpose()?;
-        let list = List { date, status, filter: Filter::read(&query)?, after };
+        let list = List { date, status, filter: Filter::read(&query)?, after, selects: Selects::read(&query)? };
         let failures =
             async { if status == Status::Failed { Ok(groups(&self.figures(date).await?)) } else { Ok(Vec::new()) } };
         let (page, failures) = try_join(self.page(&list), failures).await?;
@@ -68,7 +71,8 @@ impl Console {
         // Only payments of past days are archived.
         let with_history = list.date < self.today();
         let shards = self.config.read_shards;
-        let of_each = if list.filter.is_empty() { SHOWN } else { (LOOKED_AT / shards.get()).max(SHOWN) };
+        let most = list.selects.most(SHOWN);
+        let of_each = if list.filter.is_empty() { most } else { (LOOKED_AT / shards.get()).max(most) };
         let deadline = self.deadline();
         let deadline = &deadline;
         let pages = iter(shards.all())
@@ -104,18 +108,23 @@ impl Console {
             }
         }
         rows.sort_unstable_by_key(|row| order(&row.due));
-        let (rows, looked_at, next) = matching(rows, &list.filter, end);
+        let (rows, looked_at, next) = matching(rows, &list.filter, most, end);
         Ok(Page { rows, looked_at, unreadable, next })
     }
 }
 
 /// The first rows that match, the number of rows up to the end of the page, and the place after which the next page begins.
-fn matching(rows: Vec<DueRow>, filter: &Filter, mut end: Option<DueSort>) -> (Vec<DueRow>, usize, Option<DueSort>) {
+fn matching(
+    rows: Vec<DueRow>,
+    filter: &Filter,
+    most: u16,
+    mut end: Option<DueSort>,
+) -> (Vec<DueRow>, usize, Option<DueSort>) {
     let complete = rows.into_iter().filter(|row| end.is_none_or(|end| order(&row.due) <= order(&end)));
     let (mut matching, mut looked_at) = (Vec::new(), 0);
     for row in complete.collect::<Vec<_>>() {
         if filter.matches(&row) {
-            if matching.len() == usize::from(SHOWN) {
+            if matching.len() == usize::from(most) {
                 end = matching.last().map(|row: &DueRow| row.due);
                 break;
             }
@@ -158,7 +167,7 @@ impl List {
                 }
                 div class="pad" { (line(self.date, failures)) (self.fields()) }
                 @if page.rows.is_empty() { p class="empty" { (self.nothing(page, &date)) } } @else {
-                    (rows::table(self.status, &page.rows, times, &format!("{} payments due {date}, earliest due first", word(self.status))))
+                    (rows::table(self.status, &page.rows, times, self.selects.is_all, &self.bar(page), &format!("{} payments due {date}, earliest due first", word(self.status))))
                 }
             }
             (self.end(page, times))
@@ -232,11 +241,21 @@ impl List {
         }
     }
 
+    /// The bar of the selection.
+    fn bar(&self, page: &Page) -> Markup {
+        self.selects.bar(page.next.is_some(), &self.address(("select", "all")))
+    }
+
     fn next(&self, next: DueSort) -> String {
-        let (date, cursor) = (self.date.to_string(), format!("{}_{}", next.due_at, next.payment_id));
+        self.address(("cursor", &format!("{}_{}", next.due_at, next.payment_id)))
+    }
+
+    /// The address of the same list with one more argument.
+    fn address(&self, more: (&'static str, &str)) -> String {
+        let date = self.date.to_string();
         let mut arguments = vec![("date", date.as_str()), ("status", self.status.as_str())];
         arguments.extend(self.filter.arguments());
-        arguments.push(("cursor", &cursor));
+        arguments.push(more);
         link("list", &arguments)
     }
 }

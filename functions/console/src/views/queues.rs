@@ -10,7 +10,7 @@ use crate::function::Console;
 use crate::guides::{
     DISPATCH_FAILURES, Place, REQUEST_DEAD_LETTERS, REQUESTS_WAITING, RESULT_DEAD_LETTERS, RESULTS_WAITING,
 };
-use crate::html::{grouped, heading, link, live_top, payment_link, top};
+use crate::html::{foreign, grouped, heading, link, live_top, payment_link, top};
 use crate::operations::{BankQueue, LastMove, OperationError, QueueState, SampledMessage};
 use crate::panel::{ACTIONS, cards, empty, opens, panel};
 use crate::times::Times;
@@ -41,7 +41,7 @@ impl Console {
                 )))
                 (panel(&html! { "Under way" }, &html! { "SQS counts approximately. In flight: received, and not deleted yet" }, &cards(
                     "Queues with a receiver", &columns,
-                    &html! { @for (queue, state) in &moving { tr { (name(*queue)) (numbers(state.as_ref())) } } },
+                    &html! { @for (queue, state) in &moving { tr { (moving_name(*queue, state.as_ref())) (numbers(state.as_ref())) } } },
                 )))
             }
         })
@@ -96,7 +96,7 @@ fn letter_row(queue: BankQueue, state: Option<&QueueState>, times: Times) -> Mar
         }
         td class="act" { span class="row" {
             a class="button" href=(link("sample", &[("queue", queue.as_str())])) { "Sample" }
-            @if queue.source().is_some() { (opens("move-dead-letters", "Move back…", "", &[("queue", queue.as_str())])) }
+            @if queue.source().is_some() && state.is_none_or(|state| state.waiting > 0) { (opens("move-dead-letters", "Move back…", "", &[("queue", queue.as_str())])) }
         } }
     } }
 }
@@ -104,6 +104,19 @@ fn letter_row(queue: BankQueue, state: Option<&QueueState>, times: Times) -> Mar
 /// The name of a queue, and its alarm.
 fn name(queue: BankQueue) -> Markup {
     html! { th scope="row" class="all" { (title(queue)) small { "see " (entry(queue)) } } }
+}
+
+/// The name of a queue with a receiver, and for the requests whether their gate is open.
+fn moving_name(queue: BankQueue, state: Option<&QueueState>) -> Markup {
+    let gate = state.filter(|_| queue == BankQueue::Requests).map(|state| state.is_closed);
+    html! { th scope="row" class="all" {
+        (title(queue)) small { "see " (entry(queue)) }
+        @match gate {
+            Some(true) => { span class="pill warn" { "Gate closed" } small { "nobody can receive; what is in flight is the transaction service’s" } }
+            Some(false) => { small { "gate open" } }
+            None => {}
+        }
+    } }
 }
 
 /// The messages of a queue. Dead letters are a trouble, if there are any.
@@ -140,7 +153,7 @@ pub(crate) fn letters(queue: BankQueue) -> &'static str {
 }
 
 /// The alarm of a queue's waiting messages.
-fn entry(queue: BankQueue) -> Place {
+pub(crate) fn entry(queue: BankQueue) -> Place {
     match queue {
         BankQueue::Requests => REQUESTS_WAITING,
         BankQueue::RequestDeadLetters => REQUEST_DEAD_LETTERS,
@@ -164,7 +177,7 @@ pub(crate) fn last_move(last: &LastMove, times: Times) -> Markup {
         span class="quiet" {
             (word) ": " (grouped(last.moved.into()))
             @if let Some(of) = last.of { " of " (grouped(of.into())) }
-            @if let Some(why) = &last.failure { small class="any" { (why) } }
+            @if let Some(why) = &last.failure { small { (foreign(why)) } }
         }
     }
 }
@@ -197,4 +210,23 @@ fn shown(message: &SampledMessage, times: Times) -> Markup {
             @if rest > 0 { p class="pad quiet" { (grouped(rest.try_into().unwrap_or(i128::MAX))) " more characters are not shown." } }
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_requests_have_a_gate_and_a_closed_one_is_a_trouble() {
+        let shown = |queue, is_closed| {
+            let state = QueueState { is_closed, ..QueueState::default() };
+            let html = moving_name(queue, Some(&state)).into_string();
+            (html.contains("gate open"), html.contains("Gate closed"))
+        };
+        assert_eq!(shown(BankQueue::Requests, false), (true, false));
+        assert_eq!(shown(BankQueue::Requests, true), (false, true));
+        assert_eq!(shown(BankQueue::Results, true), (false, false));
+        let unknown = moving_name(BankQueue::Requests, None).into_string();
+        assert!(!unknown.contains("gate open"), "{unknown}");
+    }
 }

@@ -8,6 +8,12 @@ use crate::html::class;
 /// The statuses in the order of a bar: the settled ones first.
 const ORDER: [Status; 5] = [Status::Processed, Status::Failed, Status::Pending, Status::Scheduled, Status::Cancelled];
 
+/// The width of a bar for each factor of ten.
+const DECADE: i64 = 32;
+
+/// The width of a bar of one payment.
+const ONE: i64 = 8;
+
 /// A share with one decimal. Only all is 100 %, and only none is 0 %.
 pub(crate) fn percent(part: i64, whole: i64) -> String {
     if part <= 0 || whole <= 0 {
@@ -55,6 +61,14 @@ pub(crate) fn pieces(counts: &DayCounts, width: i64, least: i64) -> Vec<Piece> {
 /// The pieces as rectangles.
 pub(crate) fn rectangles(pieces: &[Piece], height: i64) -> Markup {
     html! { @for (status, x, width) in pieces { rect class=(class(*status)) x=(x) width=(width) height=(height) {} } }
+}
+
+/// The length of a bar. Ten times the payments are one [`DECADE`] more, so small dates are seen beside large ones.
+pub(crate) fn length(total: i64) -> i64 {
+    let Some(decades) = total.checked_ilog10() else { return 0 };
+    let power = 10_i128.pow(decades);
+    let within = (i128::from(total) - power) * i128::from(DECADE) / (9 * power);
+    ONE + i64::from(decades) * DECADE + i64::try_from(within).unwrap_or(DECADE)
 }
 
 #[cfg(test)]
@@ -113,5 +127,22 @@ mod tests {
             assert!(pieces.iter().skip(1).map(|(_, start, _)| *start).eq(ends.take(pieces.len() - 1)), "{pieces:?}");
         }
         assert_eq!(pieces(&counts([0; 5]), 1_000, 2), []);
+    }
+
+    #[test]
+    fn ten_times_the_payments_are_as_much_longer_everywhere() {
+        for (total, want) in [
+            (-1, 0),
+            (0, 0),
+            (1, ONE),
+            (10, ONE + DECADE),
+            (55, ONE + DECADE + DECADE / 2),
+            (100, ONE + 2 * DECADE),
+            (1_000_000, ONE + 6 * DECADE),
+            (i64::MAX, ONE + 18 * DECADE + 29),
+        ] {
+            assert_eq!(length(total), want, "{total}");
+        }
+        assert!((1..5_000).map(length).is_sorted());
     }
 }

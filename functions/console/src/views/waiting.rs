@@ -5,8 +5,10 @@ mod sent;
 
 use std::collections::HashMap;
 
+use chrono::TimeDelta;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
+use payments_model::redrive::Requests;
 use payments_model::{AccountId, BusinessDate, Head, Money, PaymentId, Status, UtcSecond};
 use payments_store::{DueRow, Job};
 use serde_json::Value;
@@ -16,7 +18,7 @@ use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, REQUESTS_WAITING, 
 use crate::html::{account_link, amount, head_link, heading, live_top, payment_link, status};
 use crate::panel::{ACTIONS, cards, empty, head, opens, panel};
 use crate::runs::{Runs, last, number};
-use crate::times::Times;
+use crate::times::{Times, span};
 pub(crate) use crate::views::waiting::late::{Late, late_table};
 use crate::views::waiting::sent::{Sent, by_request};
 
@@ -25,6 +27,9 @@ pub(crate) const SHARDS_AT_ONCE: usize = 32;
 
 /// The most payments of each kind that are shown.
 const SHOWN: u16 = 20;
+
+/// The delay from which a claim is late: `docs/alarms.md`, PaymentsOverdue.
+pub(crate) const LATE: TimeDelta = TimeDelta::minutes(30);
 
 /// The seconds from one scheduled sweep to the next.
 const SWEEP_EVERY: i64 = 300;
@@ -137,19 +142,18 @@ impl Pending<'_> {
         self.head.as_ref().and_then(Sent::from_head)
     }
 
+    /// The due time with its age, and how late the payment was claimed.
     fn due(&self, times: Times) -> Markup {
         let at = self.row.due.due_at;
-        let late = crate::times::span((times.now.as_chrono() - at.as_chrono()).num_seconds());
-        html! { td class="due end" { (times.at(at)) small { (late) " late" } } }
+        let late = self.head.as_ref().and_then(claimed_late);
+        html! { td class="due end" {
+            (times.at(at))
+            small { (times.age(at)) @if let Some(late) = late { ", claimed " (span(late.num_seconds())) " late" } }
+        } }
     }
 
     fn parties(&self) -> Markup {
-        html! {
-            td class="all" {
-                (account_link(&self.row.payee)) @if let Some(reference) = &self.row.reference { " " span class="quiet" { (reference) } }
-                small { "from " (account_link(&self.row.head.account)) }
-            }
-        }
+        parties(self.row)
     }
 
     fn stuck(&self, most: u32, times: Times) -> Markup {
@@ -182,6 +186,24 @@ impl Pending<'_> {
     }
 }
 
+/// The payee, the reference and the account that pays, each on a line of its own, so that a long one breaks alone.
+pub(crate) fn parties(row: &DueRow) -> Markup {
+    html! {
+        td class="all" {
+            (account_link(&row.payee))
+            @if let Some(reference) = &row.reference { small class="ref" { (reference) } }
+            small { "from " (account_link(&row.head.account)) }
+        }
+    }
+}
+
+/// The time by which a pending payment was claimed late, if it was.
+fn claimed_late(head: &Head) -> Option<TimeDelta> {
+    let since = Requests::from_head(head)?.since;
+    let late = since.as_chrono() - head.due_at.max(head.created_at()).as_chrono();
+    (late >= LATE).then_some(late)
+}
+
 /// The payments that wait for a result, without the stuck ones.
 fn longest(
     waiting: &[Pending<'_>],
@@ -189,7 +211,7 @@ fn longest(
     (runs, most): (&Runs, u32),
     times: Times,
 ) -> Markup {
-    let columns = [("Amount", "num"), ("Due", ""), ("To, from", ""), ("Requests", ""), ("Payment", "act")];
+    let columns = [("Amount", "num"), ("Due", ""), ("To, reference, from", ""), ("Requests", ""), ("Payment", "act")];
     let note = html! {
         @if are_more { "The first " (waiting.len()) ", without stuck ones. " }
         @if !waiting.is_empty() { "See " (REQUESTS_WAITING) " and " (RESULTS_WAITING) }

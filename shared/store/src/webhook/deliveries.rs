@@ -7,7 +7,7 @@
 //! | attributes | written by |
 //! |---|---|
 //! | `leaseUntil`, `heldAs` (the number with which the lease was taken), and those of [`Progress`] | `publish` |
-//! | `skipped`, `testAt` | the API |
+//! | `skipped`, `testAt`, `version` (of the endpoint's settings, which only rises) | the API |
 //! | `lease`, which only rises | both |
 //! | `position`, `disabledAt`, `disabledBy` | both, under conditions |
 //!

@@ -207,7 +207,10 @@ impl Store {
         let consumer = Update::builder()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
-            .update_expression(format!("SET #position = :from, lease = :lease REMOVE {}", WebhookState::MEMORY))
+            .update_expression(format!(
+                "SET #position = :from, lease = :lease, version = :lease REMOVE {}",
+                WebhookState::MEMORY
+            ))
             .expression_attribute_names("#position", "position")
             // A run that still has a lease of a deleted endpoint can no longer write here.
             .expression_attribute_values(":lease", number(first_lease(instant)))
@@ -256,7 +259,7 @@ impl Store {
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
             .condition_expression("attribute_exists(pk)")
-            .update_expression(format!("{forgiven}ADD lease :one"))
+            .update_expression(format!("{forgiven}ADD lease :one, version :one"))
             .expression_attribute_values(":one", number(1));
         Ok(self.transact(actions([endpoint, consumer.build()])).await?.is_ok())
     }

@@ -1,5 +1,6 @@
 //! Actions of operators on the deliveries of a webhook endpoint, and the start of its consumer after a loss of the log.
 
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure, Update};
 use payments_model::UtcSecond;
 use payments_model::webhook::EndpointId;
@@ -21,7 +22,7 @@ pub enum EnableWebhook {
     Done,
     /// The endpoint does not exist.
     Missing,
-    /// The endpoint has another place, or none. Nothing was written.
+    /// The endpoint has another place or another version, or no place. Nothing was written.
     Elsewhere,
 }
 
@@ -49,7 +50,7 @@ impl Store {
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
             .condition_expression("attribute_not_exists(pk)")
-            .update_expression("SET #position = :from, lease = :lease")
+            .update_expression("SET #position = :from, lease = :lease, version = :lease")
             .expression_attribute_names("#position", "position")
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()))
             .expression_attribute_values(":lease", number(first_lease(now.as_chrono())))
@@ -63,12 +64,12 @@ impl Store {
         self.parse_webhook_state(state.unwrap_or_default())
     }
 
-    /// Enables an endpoint that is at a place: at least 4 write units. It is tried at once, and continues from there. Attributes
-    /// that this version does not know stay.
+    /// Enables an endpoint that is at a place and has the version that an operator saw, which stays: at least 4 write
+    /// units. It is tried at once, and continues from there. Attributes that this version does not know stay.
     pub async fn enable_webhook(
         &self,
         id: &EndpointId,
-        place: LogPosition,
+        (place, seen): (LogPosition, u64),
         now: UtcSecond,
     ) -> Result<EnableWebhook, StoreError> {
         let endpoint = Update::builder()
@@ -81,10 +82,11 @@ impl Store {
         let consumer = Update::builder()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
-            .condition_expression("#position = :place")
+            .condition_expression("#position = :place AND version = :seen")
             .update_expression(format!("{FORGIVEN}ADD lease :one"))
             .expression_attribute_names("#position", "position")
             .expression_attribute_values(":place", AttributeValue::S(place.to_string()))
+            .expression_attribute_values(":seen", number(seen))
             .expression_attribute_values(":one", number(1))
             .build();
         Ok(match self.transact(actions([endpoint, consumer])).await? {
@@ -94,29 +96,36 @@ impl Store {
         })
     }
 
-    /// Moves an endpoint to a place, back or ahead: 1 write unit for each KB. Returns whether the
-    /// endpoint exists. A run that is delivering can no longer write, unless the place is the same.
-    pub async fn replay_webhook(&self, id: &EndpointId, from: LogPosition) -> Result<bool, StoreError> {
+    /// Moves an endpoint to a place, back or ahead: 1 write unit for each KB. Returns whether the endpoint exists, with
+    /// the version that an operator saw, if one did. A run that is delivering can no longer write, unless the place is
+    /// the same.
+    pub async fn replay_webhook(
+        &self,
+        id: &EndpointId,
+        from: LogPosition,
+        seen: Option<u64>,
+    ) -> Result<bool, StoreError> {
         let update = self
             .client
             .update_item()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
-            .condition_expression("attribute_exists(pk)")
             .update_expression("SET #position = :from REMOVE blocking, failures, failingSince, nextTryAt")
             .expression_attribute_names("#position", "position")
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
-        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+        Ok(conditional("UpdateItem", as_seen(update, "attribute_exists(pk)", seen).send().await)?.is_ok())
     }
 
-    /// Moves an endpoint over the event that it does not accept, if the place is still that of
-    /// `found`, and notes the operator: 1 write unit for each KB. Returns whether it was moved.
+    /// Moves an endpoint over the event that it does not accept, if the place is still that of `found` and the version
+    /// the one that an operator saw, if one did, and notes the operator: 1 write unit for each KB. Returns whether it
+    /// was moved.
     pub async fn skip_webhook_event(
         &self,
         id: &EndpointId,
         found: &WebhookState,
         blocking: &BlockingEvent,
         skipped: SkippedEvent,
+        seen: Option<u64>,
     ) -> Result<bool, StoreError> {
         let mut all = found.skipped.clone();
         all.insert(0, skipped);
@@ -128,7 +137,6 @@ impl Store {
             .update_item()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
-            .condition_expression("#position = :from")
             .update_expression("SET #position = :to, skipped = :all REMOVE blocking, failures, failingSince, nextTryAt")
             .expression_attribute_names("#position", "position")
             .expression_attribute_values(":from", AttributeValue::S(found.position.to_string()))
@@ -137,23 +145,34 @@ impl Store {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         // A call whose reply was lost has written it.
         let is_same = |existing: &Item| existing.get("skipped") == Some(&all);
-        match conditional("UpdateItem", update.send().await)? {
+        match conditional("UpdateItem", as_seen(update, "#position = :from", seen).send().await)? {
             Ok(_) => Ok(true),
             Err(existing) => Ok(existing.as_ref().is_some_and(is_same)),
         }
     }
 
-    /// Asks for a test of an endpoint, which the next run sends: 1 write unit for each KB. Returns
-    /// whether the endpoint exists.
-    pub async fn ask_webhook_test(&self, id: &EndpointId, now: UtcSecond) -> Result<bool, StoreError> {
+    /// Asks for a test of an endpoint, which the next run sends: 1 write unit for each KB. Returns whether the endpoint
+    /// exists, with the version that an operator saw, if one did.
+    pub async fn ask_webhook_test(
+        &self,
+        id: &EndpointId,
+        now: UtcSecond,
+        seen: Option<u64>,
+    ) -> Result<bool, StoreError> {
         let update = self
             .client
             .update_item()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
-            .condition_expression("attribute_exists(pk)")
             .update_expression("SET testAt = :now")
             .expression_attribute_values(":now", text(now));
-        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+        Ok(conditional("UpdateItem", as_seen(update, "attribute_exists(pk)", seen).send().await)?.is_ok())
     }
+}
+
+/// Adds a condition, and the one that the endpoint has the version that an operator saw, if one did.
+fn as_seen(update: UpdateItemFluentBuilder, condition: &str, seen: Option<u64>) -> UpdateItemFluentBuilder {
+    let Some(seen) = seen else { return update.condition_expression(condition) };
+    let update = update.condition_expression(format!("{condition} AND version = :seen"));
+    update.expression_attribute_values(":seen", number(seen))
 }

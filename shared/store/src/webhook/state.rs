@@ -138,6 +138,8 @@ pub struct WebhookState {
     /// The position up to which the log was delivered.
     #[serde(with = "as_text")]
     pub position: LogPosition,
+    /// The version of the endpoint's settings: each change raises it, and a later endpoint of the same id begins higher.
+    pub version: u64,
     /// The number of the lease, which rises each time it is taken or changed.
     #[serde(default)]
     pub lease: u64,
@@ -203,6 +205,7 @@ impl WebhookState {
     pub fn new(position: LogPosition) -> Self {
         Self {
             position,
+            version: 0,
             lease: 0,
             lease_until: None,
             disabled_at: None,
@@ -225,6 +228,19 @@ impl WebhookState {
     #[must_use]
     pub fn may_send(&self, now: UtcSecond) -> bool {
         self.disabled_at.is_none() && self.progress.next_try_at.is_none_or(|next| next <= now)
+    }
+
+    /// The event with this id, if the endpoint fails at it. An event that it has passed, for example with another filter,
+    /// no longer blocks it.
+    #[must_use]
+    pub fn blocked_by(&self, event_id: &str) -> Option<&BlockingEvent> {
+        self.progress.blocking.as_ref().filter(|it| it.event_id == event_id && it.after > self.position)
+    }
+
+    /// Whether the event is among those skipped last.
+    #[must_use]
+    pub fn has_skipped(&self, event_id: &str) -> bool {
+        self.skipped.iter().any(|skipped| skipped.event_id == event_id)
     }
 
     pub(super) fn parse(item: &Item) -> Result<Self, Fault> {

@@ -159,7 +159,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");
-        ensure!(store.ask_webhook_test(&id, now).await?, "a test is asked for");
+        ensure!(store.ask_webhook_test(&id, now, None).await?, "a test is asked for");
         let taken = store.take_webhook(&id, now, now).await?.context("nobody has it")?;
         store.finish_webhook_test(&id, &taken, &Progress::default()).await?;
         let after = LogPosition { offset: 1, ..LogPosition::BEGINNING };
@@ -170,8 +170,8 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         let state = store.commit_webhook(&id, &taken, &commit).await?.context("the lease is ours")?;
         let by = Actor::operator("ops-1");
         let skipped = SkippedEvent { at: now, event_id: blocking.event_id.clone(), by };
-        ensure!(store.skip_webhook_event(&id, &state, &blocking, skipped).await?, "it is skipped");
-        ensure!(store.replay_webhook(&id, LogPosition::BEGINNING).await?, "it is replayed");
+        ensure!(store.skip_webhook_event(&id, &state, &blocking, skipped, None).await?, "it is skipped");
+        ensure!(store.replay_webhook(&id, LogPosition::BEGINNING, None).await?, "it is replayed");
         ensure!(store.change_webhook_endpoint(&id, &chosen, true, now).await?, "it is switched off");
     } else {
         // An operator's action leaves its intent and its outcome.

@@ -24,7 +24,7 @@ async fn an_event_that_is_never_accepted_can_be_skipped_and_nothing_else_is() ->
     let skipped = SkippedEvent { at: log.now(), event_id: poison.clone(), by: Actor::operator("ops") };
     for _ in 0..2 {
         // Once more, as after a lost reply.
-        assert!(log.store().await.skip_webhook_event(&id()?, &state, &blocking, skipped.clone()).await?);
+        assert!(log.store().await.skip_webhook_event(&id()?, &state, &blocking, skipped.clone(), None).await?);
     }
     log.minutes(3).await?;
     events.remove(11);

@@ -66,13 +66,8 @@ pub(crate) struct Outcome {
     /// The wait of each segment's oldest change until it was in the log, and the time of that.
     pub(crate) lags: Vec<(u64, u64)>,
     pub(crate) commits: u64,
-    /// Tries that another stream shard was quicker than, that conflicted at a counter, and that were throttled.
-    pub(crate) log_moves: u64,
-    pub(crate) counter_conflicts: u64,
-    pub(crate) throttles: u64,
-    /// The most tries of a commit: those that the log moved before, and others.
-    pub(crate) log_tries: u32,
-    pub(crate) tries: u32,
+    /// Tries that another stream shard was quicker than, that conflicted at a counter, or that were throttled.
+    pub(crate) lost: u64,
     /// Commits that gave up.
     pub(crate) exhausted: u64,
     /// The write units of each second on the log's partition.
@@ -336,13 +331,7 @@ impl<'s> Log<'s> {
             CONFLICT_WAITS.after(it.tries)
         };
         let outcome = &mut self.outcome;
-        outcome.log_tries = outcome.log_tries.max(it.log_tries);
-        outcome.tries = outcome.tries.max(it.tries);
-        match loss {
-            Loss::LogMoved => outcome.log_moves += 1,
-            Loss::Conflict => outcome.counter_conflicts += 1,
-            Loss::Throttled => outcome.throttles += 1,
-        }
+        outcome.lost += 1;
         let wait = if let Some(longest) = longest {
             self.jitter(longest)
         } else {

@@ -8,8 +8,15 @@ use crate::html::{account_link, amount, head_link, major};
 use crate::reasons::reason;
 use crate::times::Times;
 
-/// The payments of a list. Scheduled ones can be selected and cancelled.
-pub(super) fn table(status: Status, rows: &[DueRow], times: Times, caption: &str) -> Markup {
+/// The payments of a list. Scheduled ones can be selected, as the bar below them says, and cancelled.
+pub(super) fn table(
+    status: Status,
+    rows: &[DueRow],
+    times: Times,
+    is_selected: bool,
+    bar: &Markup,
+    caption: &str,
+) -> Markup {
     let table = html! {
         table class="cards" role="table" {
             caption class="skip" { (caption) }
@@ -24,7 +31,7 @@ pub(super) fn table(status: Status, rows: &[DueRow], times: Times, caption: &str
                 th role="columnheader" scope="col" { "From" }
                 th role="columnheader" scope="col" class="act" { "Payment" }
             } }
-            tbody role="rowgroup" { @for row in rows { (row_of(status, row, times)) } }
+            tbody role="rowgroup" { @for row in rows { (row_of(status, row, times, is_selected)) } }
         }
     };
     if status != Status::Scheduled {
@@ -34,13 +41,7 @@ pub(super) fn table(status: Status, rows: &[DueRow], times: Times, caption: &str
         form data-action="cancel" {
             input type="hidden" name="step" value="preview";
             (table)
-            div class="pick" role="group" aria-label="Selection" {
-                p { b data-selected {} " " span class="quiet n" data-sums {} }
-                div class="row" {
-                    button type="button" data-clear { "Clear" }
-                    button class="danger" { "Cancel selected…" }
-                }
-            }
+            (bar)
         }
     }
 }
@@ -54,12 +55,12 @@ fn own_column(status: Status) -> Option<&'static str> {
     }
 }
 
-fn row_of(status: Status, row: &DueRow, times: Times) -> Markup {
+fn row_of(status: Status, row: &DueRow, times: Times, is_selected: bool) -> Markup {
     let (minor, currency) = (row.money.amount.get(), row.money.currency);
     html! { tr role="row" {
         @if status == Status::Scheduled {
             td role="cell" class="tick" {
-                input type="checkbox" name="payments" value=(row.due.payment_id)
+                input type="checkbox" name="payments" value=(row.due.payment_id) checked[is_selected]
                     data-minor=(minor) data-decimals=(currency.decimals()) data-currency=(currency)
                     aria-label={ "Select " (major(minor.into(), currency.decimals())) " " (currency) " to " (row.payee) };
             }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use payments_model::{DateRule, Details, Head, Instruction, ScheduledFor, Status};
 
-use crate::html::{amount, copied, fact, grouped, link};
+use crate::html::{amount, copied, fact, foreign, grouped, link};
 use crate::times::Times;
 use crate::views::payment::found::Found;
 use crate::views::payment::timeline::{who, why_moved};
@@ -42,7 +42,7 @@ fn of_head(head: &Head, in_force: Option<&Details>, times: Times, max_attempts: 
         }))
         (fact("Asked for", &asked(head.scheduled_for, times)))
         @if let Some(settled) = head.settled_at() { (fact("Settled", &times.aged(settled))) }
-        @if let Some(failure) = head.failure() { (fact("Reason", &html! { (failure.code()) " " span class="any" { (failure.reason()) } })) }
+        @if let Some(failure) = head.failure() { (fact("Reason", &html! { (failure.code()) " " (foreign(failure.reason())) })) }
         (fact("Requests", &requests(head, times, max_attempts)))
         @if let Some(id) = head.transaction_id() { (fact("Transaction", &copied(id.as_str()))) }
         @if status.is_settled() {
@@ -90,7 +90,7 @@ fn more(found: &Found, in_force: Option<&Details>, times: Times) -> Markup {
         details class="fold" {
             summary { "More details" }
             dl class="facts" {
-                @if let Some(first) = first { (fact("Created by", &html! { span class="any" { (who(&first.created_by)) } })) }
+                @if let Some(first) = first { (fact("Created by", &foreign(who(&first.created_by)))) }
                 @if let Some(head) = head {
                     (fact("Created", &times.at(head.created_at())))
                     (fact("Version", &html! { (head.version) }))

@@ -6,11 +6,8 @@ use payments_model::{Finding, Head, Settlement, State, Status};
 
 use crate::config::Paused;
 use crate::guides::{CANCELLED_PROCESSED, CONFLICTING_RESULTS, PAUSE, PAYMENTS_STUCK_PENDING};
-use crate::html::{amount, word};
+use crate::html::{amount, foreign, word};
 use crate::times::{Times, span};
-
-/// The most findings that are shown as notices. The timeline has all of them.
-const SHOWN: usize = 3;
 
 /// The requests of a pending payment, and whether another one follows.
 pub(super) struct Sending {
@@ -56,10 +53,9 @@ impl Sending {
 
 /// The notices above the timeline: open findings, and requests that are used up.
 pub(super) fn notices(head: &Head, findings: &[Finding], sending: Option<&Sending>, times: Times) -> Markup {
-    let open: Vec<&Finding> = findings.iter().filter(|finding| finding.closed.is_none()).collect();
     html! {
-        @for finding in open.iter().take(SHOWN) { (contradiction(head, finding, times)) }
-        @if open.len() > SHOWN { p class="notice now" { (open.len() - SHOWN) " more results contradict this payment; they are below." } }
+        // Each, because each is closed with a reason of its own.
+        @for finding in findings.iter().filter(|finding| finding.closed.is_none()) { (contradiction(head, finding, times)) }
         @if let Some(sending) = sending.filter(|sending| sending.is_used_up()) { (sending.notice(head)) }
     }
 }
@@ -99,7 +95,7 @@ fn said(settlement: &Settlement) -> Markup {
     html! {
         @match settlement {
             Settlement::Processed(id) => { "Processed, transaction " span class="id any" { (id) } }
-            Settlement::Failed(failure) => { "Failed, " (failure.reason()) }
+            Settlement::Failed(failure) => { "Failed, " (foreign(failure.reason())) }
         }
     }
 }

@@ -6,7 +6,7 @@ use payments_model::{
     Actor, ActorKind, Details, Finding, Head, MoveReason, Settlement, State, Status, TrailEntry, UtcSecond,
 };
 
-use crate::html::{amount, link, status, word};
+use crate::html::{amount, foreign, link, status, word};
 use crate::times::{Times, span};
 use crate::views::payment::events::{Delivery, Seen, of_payment};
 use crate::views::payment::found::Found;
@@ -69,7 +69,7 @@ impl Entry {
                 @if self.is_about { (times.minute(self.at)) } @else { (times.clock(self.at)) }
                 i {}
                 div { (self.body) @if let Some(note) = &self.note { small { (note) } } }
-                @if !self.who.is_empty() { span class="who" { (self.who) } }
+                @if !self.who.is_empty() { span class="who" { (foreign(&self.who)) } }
             }
         }
     }
@@ -164,7 +164,7 @@ fn moved(head: &Head, entry: &TrailEntry, version: u32, times: Times) -> Entry {
             (Status::Scheduled, _) => { "Created" }
             (Status::Pending, _) => { "Claimed" }
             (Status::Processed, State::Processed(id)) => { "Transaction " span class="id any" { (id) } }
-            (Status::Failed, State::Failed(failure)) => { (failure.code()) " " (failure.reason()) }
+            (Status::Failed, State::Failed(failure)) => { (failure.code()) " " (foreign(failure.reason())) }
             (Status::Cancelled, _) => { "Never paid" }
             _ => {}
         }
@@ -295,7 +295,7 @@ fn result(finding: &Finding, entries: &mut Vec<Entry>) {
     entry.is_wrong = true;
     entries.push(entry.with_note(html! { "Not applied: " (word(finding.stands.status())) " stands" }));
     if let Some(closed) = &finding.closed {
-        let body = html! { b { "Finding closed" } ": " span class="any" { (closed.reason) } };
+        let body = html! { b { "Finding closed" } ": " (foreign(&closed.reason)) };
         entries.push(Entry::new(closed.at, u32::MAX, Kind::Money, body, &who(&closed.by)));
     }
 }
@@ -305,7 +305,7 @@ pub(super) fn outcome(settlement: &Settlement) -> Markup {
     html! {
         @match settlement {
             Settlement::Processed(id) => { b { "Result: Processed" } ", transaction " span class="id any" { (id) } }
-            Settlement::Failed(failure) => { b { "Result: Failed" } ", " (failure.code()) " " (failure.reason()) }
+            Settlement::Failed(failure) => { b { "Result: Failed" } ", " (failure.code()) " " (foreign(failure.reason())) }
         }
     }
 }

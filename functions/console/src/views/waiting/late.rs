@@ -7,10 +7,10 @@ use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 
 use crate::function::Console;
 use crate::guides::PAYMENTS_UNREADABLE;
-use crate::html::{account_link, amount, grouped, head_link};
+use crate::html::{amount, grouped, head_link};
 use crate::panel::{cards, empty};
 use crate::times::{Times, span};
-use crate::views::waiting::SHARDS_AT_ONCE;
+use crate::views::waiting::{LATE, SHARDS_AT_ONCE, parties};
 
 /// The payments of a status that have been due for the longest time.
 #[derive(Debug)]
@@ -77,6 +77,14 @@ impl Late {
     }
 }
 
+/// The time since a payment was due. One that waits for a result was sent, perhaps in time; one that is not claimed is late after half
+/// an hour.
+fn age(row: &DueRow, times: Times) -> String {
+    let since = times.now.as_chrono() - row.due.due_at.as_chrono();
+    let is_late = row.due.status == Status::Scheduled && since >= LATE;
+    if is_late { format!("{} late", span(since.num_seconds())) } else { times.age(row.due.due_at) }
+}
+
 /// A table of late payments.
 pub(crate) fn late_table(late: &Late, times: Times) -> Markup {
     let columns = [("Amount", "num"), ("Due", ""), ("To, reference, from", ""), ("Payment", "act")];
@@ -84,12 +92,9 @@ pub(crate) fn late_table(late: &Late, times: Times) -> Markup {
         td class="amt" { (amount(row.money)) }
         td class="due end" {
             (times.at(row.due.due_at))
-            small { (span((times.now.as_chrono() - row.due.due_at.as_chrono()).num_seconds())) " late" }
+            small { (age(row, times)) }
         }
-        td class="all" {
-            (account_link(&row.payee)) @if let Some(reference) = &row.reference { " " span class="quiet" { (reference) } }
-            small { "from " (account_link(&row.head.account)) }
-        }
+        (parties(row))
         td class="act all" { (head_link(&row.head)) }
     } } };
     html! {
