@@ -99,7 +99,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
     Ok(faults)
 }
 
-/// Those of one run on a schedule.
+/// The faults of one run on a schedule.
 async fn faults_of_runs(day: &Day) -> Result<Vec<Fault>> {
     let mut faults = Vec::new();
     let none = || AttributeValue::L(Vec::new());
