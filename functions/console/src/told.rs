@@ -235,7 +235,7 @@ mod tests {
                 format!("{a}: CANCELLED\n{b}: not cancelled, it is PENDING\n{c}: not cancelled, it is PENDING"),
                 "1 of 3 cancelled, 2 claimed meanwhile",
             ),
-            (format!("{a}: there is no such payment"), "0 of 1 cancelled, 1 there is no such payment"),
+            (format!("{a}: not cancelled, no payment has this id"), "0 of 1 cancelled, 1 no payment has this id"),
         ] {
             let word = if want.starts_with("0 of") { "Not done" } else { "Done" };
             assert_eq!(ended("cancel", &result), (word, want.to_owned()));

@@ -132,7 +132,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
         "nothing takes it back",
         "Cancelled",
         "Pending",
-        "there is no such payment",
+        "no payment has this id",
     ] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
@@ -211,7 +211,7 @@ async fn a_payment_can_be_cancelled_from_its_view() -> Result<()> {
         let view = page(&world, &format!("payment?id={id}")).await?;
         assert!(!view.contains("<form"), "{view}");
         let nothing = preview(&world, "cancel", &payments(&[id])).await?;
-        assert!(nothing.contains("There is nothing to do") && !nothing.contains("<form"), "{nothing}");
+        assert!(nothing.contains("Nothing was changed") && !nothing.contains("<form"), "{nothing}");
     }
     Ok(())
 }

@@ -290,7 +290,7 @@ async fn a_disabled_endpoint_is_enabled_at_its_place() -> Result<()> {
     assert!(before.disabled(&state).is_some() && after.disabled(&now).is_none());
     assert_eq!((now.position, after.chosen), (state.position, before.chosen));
     let again = preview(&world, "enable-endpoint", "endpoint=shop").await?;
-    assert!(again.contains("It is enabled.") && again.contains("There is nothing to do"), "{again}");
+    assert!(again.contains("It is enabled.") && again.contains("Nothing was changed"), "{again}");
     // The place changed after the preview.
     let moved = disabled().await?;
     let offer = offered(&moved, "enable-endpoint", "endpoint=shop").await?.with("place", "3637440.7.0");

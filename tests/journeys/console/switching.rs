@@ -86,7 +86,7 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
     let world = due().await?;
     turned(&world, "stop", &offered(&world, "stop", "").await?, "why").await?;
     let shown = preview(&world, "resume", "").await?;
-    assert!(shown.contains("<b>1</b> scheduled until today") && shown.contains("about 0 requests"), "{shown}");
+    assert!(shown.contains("<b>1</b> scheduled, due today or") && shown.contains("about 0 requests"), "{shown}");
     let late = offered(&world, "resume", "").await?;
     let form = "from=2026-12-01&to=2026-12-02";
     assert!(preview(&world, "hold-dates", form).await?.contains("<b>1</b>"));
@@ -95,7 +95,7 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
     assert_eq!(turned(&world, "late", &late, "why").await?, "not resumed, the switch changed since the preview");
     world.answered(late.with("version", "").with("reason", "why").ask(), 400).await?;
     let shown = preview(&world, "resume", "").await?;
-    assert!(shown.contains("<b>0</b> scheduled until today") && shown.contains("1 holds stay"), "{shown}");
+    assert!(shown.contains("<b>0</b> scheduled, due today or") && shown.contains("1 holds stay"), "{shown}");
     let resumed = turned(&world, "resume", &offered(&world, "resume", "").await?, "it is undone").await?;
     assert_eq!(resumed, "resumed; the next sweep claims, and redrives send what was skipped");
     let switch = world.store().await.switch().await?;
@@ -105,9 +105,12 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
     let strip = page(&world, "attention").await?;
     assert!(strip.contains("<b>Payments due from Tue 1 Dec 2026 to Wed 2 Dec 2026 are held</b>"), "{strip}");
     assert!(!strip.contains("overdue"), "{strip}");
+    let waiting = page(&world, "waiting").await?;
+    assert!(waiting.contains(", held</small>") && !waiting.contains(" late</small>"), "{waiting}");
     let released = turned(&world, "release", &offered(&world, "release-dates", form).await?, "why").await?;
     assert_eq!(released, "released; the next sweep claims what is due");
     assert!(page(&world, "attention").await?.contains("<b>1 overdue</b>"));
+    assert!(page(&world, "waiting").await?.contains(" late</small>"));
     let shown = preview(&world, "release-dates", form).await?;
     assert!(shown.contains("no hold has exactly these dates"), "{shown}");
     world.answered(super::acting::preview_of("hold-dates", "from=2026-12-02&to=2026-12-01"), 400).await?;

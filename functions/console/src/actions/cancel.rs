@@ -184,7 +184,7 @@ impl Console {
             }
             Ok(Some(Cancelled::Other(status))) => format!("{id}: not cancelled, it is {status}"),
             Ok(Some(Cancelled::NoHead)) => format!("{id}: not cancelled, its create did not complete"),
-            Ok(None) => format!("{id}: there is no such payment"),
+            Ok(None) => format!("{id}: not cancelled, no payment has this id"),
             // This payment is not written to, and the outcomes of the others are shown.
             Err(error @ StoreError::Unreadable { .. }) => {
                 tracing::error!(payment = %id, %error, "a payment cannot be cancelled");

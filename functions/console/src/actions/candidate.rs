@@ -115,7 +115,7 @@ fn left(stay: &[&Candidate]) -> Markup {
                     td class="quiet" { "unknown" }
                     td class="end" { @match &candidate.found {
                         Some(Some(_)) => "its create did not complete",
-                        Some(None) => "there is no such payment",
+                        Some(None) => "no payment has this id",
                         None => "it cannot be read; the function’s log says why",
                     } }
                 }

@@ -37,7 +37,7 @@ pub(super) fn previewed(
     let Some(buttons) = preview.buttons else {
         return html! {
             (title(&action.title))
-            div class="body" { (preview.shown) p { b { "There is nothing to do." } } }
+            div class="body" { (preview.shown) p { b { "Nothing was changed." } } }
             div class="foot" { (CLOSE) }
         };
     };

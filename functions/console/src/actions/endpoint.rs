@@ -228,7 +228,7 @@ impl Console {
         };
         let shown = html! { p { (what) } (self.seen(&found)) };
         let is_final = matches!(deed, Deed::Skip(_));
-        let keep = if matches!(deed, Deed::Enable(_)) { "Keep it disabled" } else { "Keep it" };
+        let keep = if matches!(deed, Deed::Enable(_)) { "Keep it disabled" } else { "Change nothing" };
         let buttons = button.map(|act| Buttons { act, keep, is_final });
         let seen = Some(found.state.version);
         Ok((Preview { shown, buttons }, Target { id: id.clone(), seen }, deed))

@@ -206,7 +206,7 @@ impl Console {
         let mut seen = run.clone();
         let shown = match run {
             Run::Sweep => html! {
-                p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See " (PAYMENTS_OVERDUE) "." }
+                p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: beside it, a second one can double the pace of writes. See " (PAYMENTS_OVERDUE) "." }
                 p class="notice" { (BY_HAND) }
                 (oldest("Due for the longest time", &self.late(Status::Scheduled, LATE_SHOWN).await?, times))
             },
@@ -237,7 +237,7 @@ impl Console {
             p class="quiet" { "If the function is busy, this waits up to five minutes, and is then dropped. A scheduled run that comes meanwhile waits in the same way. No payment is handled twice." }
         };
         let is_final = matches!(run, Run::Redate { .. });
-        let keep = if is_final { "Keep them" } else { "Do not start it" };
+        let keep = if is_final { "Do not move them" } else { "Do not start it" };
         let buttons = self.button(run).map(|act| Buttons { act: act.to_owned(), keep, is_final });
         Ok((Preview { shown, buttons }, seen))
     }

@@ -76,7 +76,7 @@ impl Console {
         let what = match &refusal {
             None => html! {
                 p { "The transaction service gets request " (sent.saturating_add(1)) ". It makes a payment once, however often it is asked, and sends the result of a settled one again. See " (PAYMENTS_STUCK_PENDING) "." }
-                p class="notice" { "The console does not know whether somebody disabled the mapping of dispatch by hand. Ask first: the request then waits for a day at most, and is lost." }
+                p class="notice" { "The console does not know whether somebody disabled the mapping of dispatch by hand. Ask first: while it is disabled, the request is not sent, and after a day it is lost." }
             },
             Some(refusal) => html! { p class="notice" { "It is not sent: " (self.why(refusal)) "." } },
         };

@@ -165,7 +165,7 @@ impl Console {
         let mut seen = TurnSwitch { reason: None, ..turn.clone() };
         let (shown, act, keep) = match turn.turn {
             Turn::Stop => (
-                html! { p { "Within five seconds nothing is claimed, redriven or sent, until somebody resumes. Creates, amendments, cancels and settlement results go on. Requests in the queue stay there, and the transaction service still receives them. See " (INCIDENT) "." } },
+                html! { p { "From five seconds later on, nothing is claimed, redriven or sent until somebody resumes. Creates, amendments, cancels and settlement results go on. Requests in the queue stay there, and the transaction service still receives them. See " (INCIDENT) "." } },
                 "Stop all",
                 "Do not stop",
             ),
@@ -212,12 +212,12 @@ impl Console {
         let waiting = self.operations.queue(BankQueue::Requests).await?.waiting;
         Ok(html! {
             section class="panel" { dl class="facts" {
-                (fact("To claim", &html! { b { (grouped(count(Status::Scheduled, true).into())) } " scheduled until today and not held: the sweep claims those that are due" }))
+                (fact("To claim", &html! { b { (grouped(count(Status::Scheduled, true).into())) } " scheduled, due today or in the 31 days before, and not held. The sweep claims those that are due, and older ones" }))
                 (fact("Pending", &html! { (grouped(count(Status::Pending, false).into())) ": redrives send those whose request was skipped, an hour or more after their claim" }))
                 (fact("In the queue", &html! { "about " (grouped(waiting.into())) " requests, which the stop left there" }))
                 (fact("Held", &html! { (known.holds.len()) " holds stay" }))
             } }
-            p { "What is sent cannot be taken back. Look first: what was wrong is cancelled or held. See " (INCIDENT) "." }
+            p { "What is sent cannot be taken back. Before you resume, cancel or hold the wrong payments. See " (INCIDENT) "." }
         })
     }
 

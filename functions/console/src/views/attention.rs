@@ -86,10 +86,12 @@ impl Console {
     fn pause(&self) -> Option<Trouble> {
         let (title, what) = match self.config.paused {
             Paused::None => return None,
-            Paused::Sending => ("Sending is paused", "Nothing is claimed, sent or reported. Resume within a day"),
+            Paused::Sending => {
+                ("Sending is paused", "Nothing is claimed, sent or reported. After a day, a redrive sends what waits")
+            }
             Paused::Settling => (
                 "Sending and settling are paused",
-                "Nothing is claimed, sent or reported, and results wait. Resume within a day",
+                "Nothing is claimed, sent or reported, and results wait. After a day, a redrive sends what waits",
             ),
         };
         let (title, more) = (title.to_owned(), html! { (what) });

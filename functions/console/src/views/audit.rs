@@ -105,7 +105,7 @@ impl Console {
             }
             p class="row" {
                 @if let Some(earlier) = earlier { a class="button" href=(earlier) { @if filter.is_empty() { "Earlier" } @else { "Search earlier ones" } } }
-                span class="quiet" { "Ordered by when each was asked for. What stands here cannot be changed or deleted" }
+                span class="quiet" { "Ordered by when each was asked for. The console changes and deletes no entry" }
             }
         })
     }

@@ -159,7 +159,7 @@ fn last_runs(runs: &Runs, times: Times) -> Markup {
     let rows = html! { @for (job, start) in JOBS { @if start.is_some() || job == Job::Recount || runs.job(job).is_some() { (row(job, start)) } } };
     panel(
         &html! { "Last runs" },
-        &html! { "One beside a scheduled run doubles its pace" },
+        &html! { "A second run beside a scheduled one can double the pace" },
         &cards("The last run of each job", &columns, &rows),
     )
 }

@@ -154,7 +154,7 @@ impl Shown {
                             DisabledBy::Operator => {},
                             DisabledBy::Gone => { ": it answered 410, which says that it wants nothing more. See " (WEBHOOK_DISABLED) },
                             DisabledBy::Failing => {
-                                ": five days without a success." @if let Some(last) = &last { " The last answer was “" (last) "”." }
+                                ": five days without a success." @if let Some(last) = &last { " The last try: " (last) "." }
                                 " See " (WEBHOOK_DISABLED)
                             },
                         }
@@ -164,7 +164,7 @@ impl Shown {
                     p {
                         b { "Failing" @if let Some(since) = progress.failing_since { " since " (times.at(since)) } }
                         ": " (tries(progress.failures)) @if let Some(next) = progress.next_try_at { ", next " (times.brief(next)) } "."
-                        @if let Some(last) = &last { " The last answer was “" (last) "”." }
+                        @if let Some(last) = &last { " The last try: " (last) "." }
                         " See " (WEBHOOKS_BEHIND)
                     }
                 }
@@ -186,7 +186,7 @@ impl Shown {
 
     fn waiting(&self, times: Times) -> Markup {
         if self.behind.segments == 0 {
-            return html! { p class="quiet" { "It has all events of the log." } };
+            return html! { p class="quiet" { "No event waits for it." } };
         }
         let is_of_some = self.endpoint.chosen.filter != Default::default();
         html! {

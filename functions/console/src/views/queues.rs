@@ -68,7 +68,7 @@ impl Console {
                 a href=(link("queues", &[])) { "All queues" }
             }
             @if messages.is_empty() {
-                section class="panel" { (empty(&html! { b { "No message was returned." } " The queue is empty, or its messages are in flight: load the view again." })) }
+                section class="panel" { (empty(&html! { b { "No message was returned." } " The queue is empty, or its messages are in flight: open the view again later." })) }
             }
             @for message in &messages { (shown(message, times)) }
         })

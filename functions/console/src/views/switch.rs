@@ -31,7 +31,7 @@ pub(crate) fn switched(switch: Option<&Switch>, times: Times) -> Markup {
             (fact("Claims and sends", &html! {
                 @match stop {
                     Some(stop) => { span class="pill stop" { "Stopped" } " " (changed(stop, times)) },
-                    None => "go on",
+                    None => "not stopped",
                 }
             }))
             @for hold in &known.holds {
@@ -54,7 +54,7 @@ pub(crate) fn switched(switch: Option<&Switch>, times: Times) -> Markup {
             (hidden("step", "preview"))
         }
         details class="pad" {
-            summary { "A stop, and a payment that is" }
+            summary { "What a stop means for a payment, by its place" }
             dl class="facts" { @for (place, meaning) in MEANINGS { (fact(place, &html! { (meaning) })) } }
         }
     };

@@ -41,7 +41,7 @@ struct Pending<'r> {
 }
 
 impl Console {
-    /// The view of late payments. It reads each shard of the `due` index twice, the last runs, and the heads of the pending payments that
+    /// The view of late payments. It reads each shard of the `due` index twice, the switch, the last runs, and the heads of the pending payments that
     /// it shows.
     pub(crate) async fn waiting(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
@@ -229,7 +229,7 @@ fn longest(
 /// The payments that are due and not claimed.
 fn unclaimed(scheduled: &Late, times: Times) -> Markup {
     let more = if scheduled.more { "the first " } else { "" };
-    let note = html! { "More than a few minutes late means that the sweep does not keep up, is paused, stopped or held, or fails. See " (PAYMENTS_OVERDUE) };
+    let note = html! { "If one is more than a few minutes late and not held, the sweep is slow, paused, stopped or failing. See " (PAYMENTS_OVERDUE) };
     panel(
         &html! { "Due, not claimed yet " span class="quiet" { (more) (scheduled.rows.len()) } },
         &note,

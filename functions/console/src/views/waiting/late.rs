@@ -2,7 +2,7 @@
 
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 use maud::{Markup, html};
-use payments_model::Status;
+use payments_model::{Status, Switch};
 use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 
 use crate::function::Console;
@@ -23,10 +23,12 @@ pub(crate) struct Late {
     pub(super) more: bool,
     /// The number of shards that were not read for lack of time.
     unread: usize,
+    /// The switch, whose holds keep scheduled payments from their claim.
+    switch: Option<Switch>,
 }
 
 impl Console {
-    /// The payments of a status that have been due for the longest time: one read for each shard.
+    /// The payments of a status that have been due for the longest time: one read for each shard, and for scheduled ones the switch.
     pub(crate) async fn late(&self, status: Status, most: u16) -> Result<Late, StoreError> {
         let now = self.clock.now();
         let until = DueUntil::Instant(self.config.business_days.date_of(now), now);
@@ -43,7 +45,8 @@ impl Console {
             .buffered(SHARDS_AT_ONCE);
         let pages: Vec<_> = pages.try_collect().await?;
         let unread = pages.iter().filter(|page| page.is_none()).count();
-        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread };
+        let switch = if status == Status::Scheduled { self.known_switch().await? } else { None };
+        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, switch };
         for page in pages.into_iter().flatten() {
             late.more |= page.next.is_some();
             for row in page.rows {
@@ -75,14 +78,20 @@ impl Late {
             }
         }
     }
-}
 
-/// The time since a payment was due. One that waits for a result was sent, perhaps in time; one that is not claimed is late after half
-/// an hour.
-fn age(row: &DueRow, times: Times) -> String {
-    let since = times.now.as_chrono() - row.due.due_at.as_chrono();
-    let is_late = row.due.status == Status::Scheduled && since >= LATE;
-    if is_late { format!("{} late", span(since.num_seconds())) } else { times.age(row.due.due_at) }
+    /// The time since a payment was due. One that waits for a result was sent, perhaps in time; one that is not claimed is held, or late
+    /// after half an hour.
+    fn age(&self, row: &DueRow, times: Times) -> String {
+        let since = times.now.as_chrono() - row.due.due_at.as_chrono();
+        let is_late = row.due.status == Status::Scheduled && since >= LATE;
+        if self.switch.as_ref().is_some_and(|switch| switch.is_held(row.due.due_date)) {
+            format!("{}, held", times.age(row.due.due_at))
+        } else if is_late {
+            format!("{} late", span(since.num_seconds()))
+        } else {
+            times.age(row.due.due_at)
+        }
+    }
 }
 
 /// A table of late payments.
@@ -92,7 +101,7 @@ pub(crate) fn late_table(late: &Late, times: Times) -> Markup {
         td class="amt" { (amount(row.money)) }
         td class="due end" {
             (times.at(row.due.due_at))
-            small { (age(row, times)) }
+            small { (late.age(row, times)) }
         }
         (parties(row))
         td class="act all" { (head_link(&row.head)) }

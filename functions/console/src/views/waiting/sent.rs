@@ -77,7 +77,7 @@ pub(super) fn by_request(runs: &Runs, most: u32, times: Times) -> Markup {
         &html! { "Sent over an hour ago, no result yet " span class="quiet" { (grouped(all.into())) } },
         &note,
         &html! {
-            @if groups.is_empty() { (empty(&html! { b { "Every request has its result," } " as far as they are older than an hour." })) }
+            @if groups.is_empty() { (empty(&html! { b { "Every request older than an hour has its result." } })) }
             @else { (cards("Payments by their last request", &columns, &html! { @for group in groups { (group_row(group, (runs, most), times)) } })) }
         },
     )
