@@ -170,6 +170,7 @@ impl Environment {
             "MachineClients" => self.machine_clients.clone(),
             "HasConsole" => self.console.to_string(),
             // Without tokens nobody signs in. The port is not known yet, so the provider's addresses are paths.
+            "PersonClaim" if self.require_tokens => "sub".to_owned(),
             "ConsoleClientId" | "ConsoleOperateClientId" if self.require_tokens => CONSOLE_CLIENT.to_owned(),
             "ConsoleAuthorizeUrl" if self.require_tokens => AUTHORIZE_PATH.to_owned(),
             "ConsoleTokenUrl" if self.require_tokens => TOKEN_PATH.to_owned(),

@@ -269,5 +269,6 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
         Route::GetConsoleAsset => Ask::get("/console/assets/none"),
         Route::GetConsoleView => Ask::get("/console/views/day"),
         Route::PostConsoleAction => Ask::post("/console/actions/cancel"),
+        Route::PostConsoleApproval => Ask::post("/console/approvals/look"),
     }
 }

@@ -11,6 +11,7 @@ mod operating;
 mod reports;
 mod rights;
 mod searching;
+mod second;
 mod story;
 mod switching;
 mod trail;

@@ -45,7 +45,7 @@ async fn run_of(
     (from, to): (&str, &str),
     deadline: u64,
 ) -> Result<RecountOutcome> {
-    let request = json!({ "action": action, "from": from, "to": to });
+    let request = json!({ "action": action, "from": from, "to": to, "approval": APPROVAL });
     invoke_until(|event| functions.recount.handle(event), request, deadline).await
 }
 
@@ -57,6 +57,9 @@ async fn recount_with(functions: &Functions) -> Result<RecountOutcome> {
 async fn recount(world: &World) -> Result<RecountOutcome> {
     recount_with(world.functions()).await
 }
+
+/// An action that two persons agreed on.
+const APPROVAL: &str = "00000000-0000-5000-8000-000000000001";
 
 /// Recounts or repairs the date alone.
 async fn of_day(functions: &Functions, action: &str) -> Result<RecountOutcome> {

@@ -203,6 +203,11 @@ impl World {
         self.replied(functions, (request_id, &event::all_scopes(event::DEVELOPMENT_CLIENT)), &ask).await
     }
 
+    /// Sends a request of another id and with this authorizer to other functions.
+    pub async fn send_as_to(&self, functions: &Functions, of: (&str, &Value), ask: Ask) -> Result<Reply> {
+        self.replied(functions, of, &ask).await
+    }
+
     /// Sends a request to other functions.
     pub async fn send_to(&self, functions: &Functions, ask: Ask) -> Result<Reply> {
         self.send_named(functions, "test-request", ask).await

@@ -6,6 +6,7 @@
 
 mod cancel;
 mod candidate;
+pub(crate) mod decision;
 mod dialog;
 mod endpoint;
 mod finding;
@@ -13,7 +14,9 @@ mod letters;
 mod preview;
 mod reason;
 mod redating;
+mod repairing;
 mod run;
+pub(crate) mod second;
 mod send_again;
 mod standstill;
 pub(crate) mod switch;
@@ -24,26 +27,23 @@ use chrono::TimeDelta;
 use maud::Markup;
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::{ActionId, Actor, UtcSecond};
-use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
+use payments_store::{ActionName, Approval, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::cancel::{Cancel, Chosen};
 use crate::actions::dialog::{Named, ended};
 use crate::actions::endpoint::{Deed, Target};
 use crate::actions::finding::CloseFinding;
+use crate::actions::letters::Letters;
 use crate::actions::preview::counted;
 use crate::actions::run::Run;
 use crate::actions::send_again::SendAgain;
+use crate::asked::CONFIRMED_WITHIN;
 use crate::actions::switch::TurnSwitch;
 use crate::function::{Console, no_such_page};
-use crate::operations::BankQueue;
 use crate::told::{CANCEL, REFUSED, UNKNOWN};
 
 /// The longest body, in bytes: four times a hundred ids of payments, each on a line.
 const MAX_BODY_BYTES: usize = 16 * 1024;
-
-/// Lifetime of a preview. A later confirmation could act on a state that has changed, and the trail
-/// would have the action at a wrong place.
-const CONFIRMED_WITHIN: TimeDelta = TimeDelta::minutes(15);
 
 /// Time for which a confirmed action may be under way: as long as a request lasts.
 const UNDER_WAY: TimeDelta = TimeDelta::seconds(30);
@@ -78,7 +78,7 @@ enum Action {
     /// Test or enable a webhook endpoint, replay events to it, or skip one.
     Endpoint(Target, Deed),
     /// Move dead letters back.
-    MoveLetters(BankQueue),
+    MoveLetters(Letters),
     /// Start a function.
     Start(Run),
     /// Stop or resume claims and sends; hold or release due dates.
@@ -104,7 +104,7 @@ impl Action {
             CANCEL => Ok(Self::Cancel(Cancel::read(form)?)),
             send_again::NAME => Ok(Self::SendAgain(SendAgain::read(form)?)),
             finding::NAME => Ok(Self::CloseFinding(CloseFinding::read(form)?)),
-            MOVE_LETTERS => Ok(Self::MoveLetters(letters::read(form)?)),
+            MOVE_LETTERS => Ok(Self::MoveLetters(Letters::read(form)?)),
             _ => {
                 if let Some(run) = Run::read(name, form) {
                     return run.map(Self::Start);
@@ -137,7 +137,7 @@ impl Action {
             Self::SendAgain(again) => again.title(),
             Self::CloseFinding(close) => close.title(),
             Self::Endpoint(target, deed) => deed.title(target),
-            Self::MoveLetters(queue) => letters::title(*queue),
+            Self::MoveLetters(letters) => letters.title(),
             Self::Start(run) => run.title(),
             Self::Switch(turn) => turn.title(),
         }
@@ -150,7 +150,7 @@ impl Action {
             Self::SendAgain(again) => again.fields(),
             Self::CloseFinding(close) => close.fields(),
             Self::Endpoint(target, deed) => deed.fields(target),
-            Self::MoveLetters(queue) => vec![("queue", queue.to_string())],
+            Self::MoveLetters(letters) => letters.fields(),
             Self::Start(run) => run.fields(),
             Self::Switch(turn) => turn.fields(),
         }
@@ -191,7 +191,7 @@ impl Action {
             Self::SendAgain(again) => again.is_previewed(),
             Self::CloseFinding(close) => close.has_reason(),
             Self::Endpoint(target, deed) => deed.is_previewed(target),
-            Self::MoveLetters(_) => true,
+            Self::MoveLetters(letters) => letters.shown.is_some(),
             Self::Start(run) => run.is_previewed(),
             Self::Switch(turn) => turn.is_previewed(),
         };
@@ -270,7 +270,10 @@ impl Console {
                 let (preview, target, deed) = self.preview_endpoint(target, deed).await?;
                 (preview, Action::Endpoint(target, deed))
             }
-            Action::MoveLetters(queue) => (self.preview_letters(*queue).await?, asked.clone()),
+            Action::MoveLetters(letters) => {
+                let (preview, seen) = self.preview_letters(letters).await?;
+                (preview, Action::MoveLetters(seen))
+            }
             Action::Start(run) => {
                 let (preview, run) = self.preview_run(run).await?;
                 (preview, Action::Start(run))
@@ -280,6 +283,7 @@ impl Console {
                 (preview, Action::Switch(turn))
             }
         };
+        let preview = self.noticed(request, &action, preview)?;
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
         let id = ActionId::derive(request.gateway_id(), at, &what);
@@ -298,6 +302,7 @@ impl Console {
             request: request.gateway_id().to_owned(),
             action: action.name().to_owned(),
             arguments: action.arguments(),
+            first: self.first(request, action)?,
         };
         let is_late = name.previewed_at > now.saturating_add(CLOCKS_DIFFER)
             || name.previewed_at.saturating_add(CONFIRMED_WITHIN) < now;
@@ -307,6 +312,7 @@ impl Console {
             None if is_late => return Err(expired()),
             None => {}
             Some(known) if !known.is_same_as(&intent) => return Err(another_action()),
+            Some(known) if known.first.is_some() => return self.asked_dialog(action, name).await,
             Some(known) => {
                 since = known.at;
                 // The SDK repeats a call whose reply was lost, and finds its own intent.
@@ -319,7 +325,22 @@ impl Console {
                 }
             }
         }
-        let result = match self.perform(action, &by, since).await {
+        if intent.first.is_some() {
+            return self.asked_dialog(action, name).await;
+        }
+        self.finish(action, (name, since), &by, None).await
+    }
+
+    /// Performs an action that was first confirmed at `since`, by one person or with a second one's approval, and puts its outcome.
+    async fn finish(
+        &self,
+        action: &Action,
+        (name, since): (ActionName, UtcSecond),
+        by: &Actor,
+        second: Option<&Approval>,
+    ) -> Result<Markup, Problem> {
+        let approved = second.map(|second| second.name.id);
+        let result = match self.perform(action, by, since, approved).await {
             Ok(lines) => lines.join("\n"),
             Err(problem) if problem.status() < 500 => format!("{REFUSED}{}", problem.detail()),
             // The action may have happened, so the trail has no outcome.
@@ -329,7 +350,7 @@ impl Console {
                 return Err(problem.saying(detail));
             }
         };
-        let outcome = AuditOutcome { at: self.clock.now(), result };
+        let outcome = AuditOutcome { at: self.clock.now(), result, second: second.map(|second| second.by.clone()) };
         // If another confirmation was faster, the trail has its outcome.
         let outcome = self.store.put_audit_outcome(name, &outcome).await?.unwrap_or(outcome);
         Ok(ended(&action.named(), (name, since), Some(&outcome), false))
@@ -345,14 +366,20 @@ impl Console {
 
     /// Performs an action that was first confirmed at `since`, and returns its outcome. A problem
     /// of 500 and above means that it may have happened.
-    async fn perform(&self, action: &Action, by: &Actor, since: UtcSecond) -> Result<Vec<String>, Problem> {
+    async fn perform(
+        &self,
+        action: &Action,
+        by: &Actor,
+        since: UtcSecond,
+        approved: Option<ActionId>,
+    ) -> Result<Vec<String>, Problem> {
         match action {
             Action::Cancel(cancel) => self.cancel_all(&cancel.payments, by, since).await,
             Action::SendAgain(again) => Ok(vec![self.send_again(again, since).await?]),
             Action::CloseFinding(close) => Ok(vec![self.close_finding(close, by, since).await?]),
             Action::Endpoint(target, deed) => Ok(vec![self.do_to_endpoint(target, deed, by).await?]),
-            Action::MoveLetters(queue) => Ok(vec![self.move_letters(*queue).await?]),
-            Action::Start(run) => Ok(vec![self.start(run).await?]),
+            Action::MoveLetters(letters) => Ok(vec![self.move_letters(letters).await?]),
+            Action::Start(run) => Ok(vec![self.start(run, approved).await?]),
             Action::Switch(turn) => Ok(vec![self.turn_switch(turn, by, since).await?]),
         }
     }

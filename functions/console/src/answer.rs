@@ -31,6 +31,7 @@ impl Console {
                 Ok(Answer::html(200, self.view(view, &request).await?.into_string()))
             }
             Route::PostConsoleAction => self.act(&request).await,
+            Route::PostConsoleApproval => self.decide(&request).await,
             _ => Err(Problem::wrong_function()),
         }
     }

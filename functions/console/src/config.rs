@@ -29,6 +29,8 @@ pub struct Config {
     /// The sign-in of operators. Without it, the browser sends no token: on one machine only,
     /// because elsewhere every view needs one.
     pub sign_in: Option<SignIn>,
+    /// `PERSON_CLAIM`: the claim that names the token's person. Without it nobody approves, or asks for an approval.
+    pub person_claim: Option<String>,
     /// The paused parts of the bank, from the parameter `Paused`.
     pub paused: Paused,
     /// The functions, queues and storage that operators reach besides the tables.
@@ -86,6 +88,7 @@ impl Config {
             max_attempts: lookup.max_attempts()?,
             is_on: lookup.optional("CONSOLE")?.unwrap_or(false),
             sign_in: SignIn::read(lookup)?,
+            person_claim: lookup.text("PERSON_CLAIM"),
             paused: lookup.optional("PAUSED")?.unwrap_or(Paused::None),
             resources: Resources::read(lookup)?,
         })

@@ -125,6 +125,7 @@ pub(crate) const FUNCTION_ERRORS: Place = Place::new("alarms", "FunctionErrors")
 pub(crate) const JOURNAL_BEHIND: Place = Place::new("alarms", "JournalBehind");
 pub(crate) const HELD_FOR_LONG: Place = Place::new("alarms", "HeldForLong");
 pub(crate) const JOURNAL_MISSED: Place = Place::new("alarms", "JournalMissed");
+pub(crate) const FOUR_EYES_BYPASSED: Place = Place::new("alarms", "FourEyesBypassed");
 pub(crate) const PAYMENTS_OVERDUE: Place = Place::new("alarms", "PaymentsOverdue");
 pub(crate) const PAYMENTS_STOPPED: Place = Place::new("alarms", "PaymentsStopped");
 pub(crate) const PAYMENTS_STUCK_PENDING: Place = Place::new("alarms", "PaymentsStuckPending");

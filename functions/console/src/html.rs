@@ -114,6 +114,11 @@ fn thousands(digits: &str) -> String {
     text
 }
 
+/// The name of an actor, without its kind.
+pub(crate) fn person_of(by: &str) -> &str {
+    by.split_once(':').map_or(by, |(_, name)| name)
+}
+
 /// A row of a list of facts.
 pub(crate) fn fact(name: &str, value: &Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }

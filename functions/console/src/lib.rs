@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `actions` | actions of operators: preview, confirmation, audit trail |
 //! | `answer` | the answer to a request: the page, an asset, a view or an action |
+//! | `asked` | actions that need a second person |
 //! | `shell` | the page, its headers, script and style |
 //! | `guides` | alarms, tasks and losses, rendered at build from `docs`, and the places to which views lead |
 //! | `html` | parts of several views: amounts, times, links |
@@ -21,6 +22,7 @@
 
 mod actions;
 mod answer;
+mod asked;
 #[cfg(feature = "aws")]
 mod aws_operations;
 mod config;

@@ -137,6 +137,7 @@ pub(crate) fn in_words(job: Job, outcome: &Value) -> String {
     if outcome["isComplete"] == Value::Bool(false) {
         words.push("not complete: start it again".to_owned());
     }
+    words.extend(outcome["ticket"].as_str().map(|ticket| format!("without a second person, {ticket}")));
     words.join(", ")
 }
 

@@ -6,8 +6,10 @@ use maud::{Markup, html};
 use payments_model::{BusinessDate, PaymentId};
 use payments_store::{AuditIntent, AuditOutcome, DeliveryEnd};
 
-use crate::html::{foreign, link, payment_link};
+use crate::asked::{Asked, Standing};
+use crate::html::{foreign, link, payment_link, person_of};
 use crate::operations::BankQueue;
+use crate::times::Times;
 use crate::views::queues::title as queue_title;
 
 /// The most payments of an action that a row names.
@@ -23,7 +25,7 @@ pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
 pub(crate) const REFUSED: &str = "refused: ";
 
 /// Every action: its name, the name of its kind, and what an operator did.
-pub(crate) const ACTIONS: [(&str, &str, &str); 23] = [
+pub(crate) const ACTIONS: [(&str, &str, &str); 24] = [
     (CANCEL, "Cancel", "Cancelled"),
     ("stop", "Stop", "Stopped all claims and sends"),
     ("resume", "Resume", "Resumed claims and sends"),
@@ -39,6 +41,7 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 23] = [
     ("start-report", "Report", "Started a report"),
     ("start-archive", "Archive", "Started the archive"),
     ("start-recount", "Recount", "Started a recount"),
+    ("repair-counters", "Repair counters", "Started a repair of counters"),
     ("enable-endpoint", "Enable an endpoint", "Enabled"),
     ("test-endpoint", "Test an endpoint", "Tested"),
     ("replay-endpoint", "Replay", "Replayed to"),
@@ -132,8 +135,22 @@ pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
         return Told { class: "warn", word: "Not done", more };
     }
     // The trail does not know how a run ended.
-    let is_start = action.starts_with("start-") || action.contains("redate");
+    let is_start = action.starts_with("start-") || action.contains("redate") || action == "repair-counters";
     Told { class: "ok", word: if is_start { "Accepted" } else { "Done" }, more }
+}
+
+/// The state of an action that needs a second person and has no outcome.
+pub(crate) fn standing(asked: &Asked, times: Times) -> Told {
+    let by = asked.decision.as_ref().map_or("", |decision| person_of(&decision.by));
+    let (class, word, more) = match asked.standing(times.now) {
+        Standing::Waits(until) => {
+            ("warn", "Waits", format!("waits for a second person until {}", times.brief_text(until)))
+        }
+        Standing::Lapsed => ("off", "Lapsed", "no second person decided in four hours".to_owned()),
+        Standing::Approved => ("warn", "Outcome unknown", format!("{by} approved it, and it may have happened")),
+        Standing::Refused | Standing::Ended => ("stop", "Refused", format!("{by} refused it")),
+    };
+    Told { class, word, more }
 }
 
 /// The lines of an outcome without the names before them.
@@ -220,7 +237,8 @@ mod tests {
     ];
 
     fn ended(action: &str, result: &str) -> (&'static str, String) {
-        let known = AuditOutcome { at: "2026-11-20T09:00:00Z".parse().unwrap(), result: result.to_owned() };
+        let known =
+            AuditOutcome { at: "2026-11-20T09:00:00Z".parse().unwrap(), result: result.to_owned(), second: None };
         let told = outcome(action, Some(&known));
         (told.word, told.more)
     }

@@ -2,7 +2,7 @@
 
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_model::recount::Request;
+use payments_model::recount::{Action, Request};
 use payments_store::{Job, Store};
 use payments_work::ScheduledRun;
 
@@ -33,7 +33,13 @@ impl Recount {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let dates = event.payload.dates(self.config.zone, self.clock.now())?;
         let run = ScheduledRun::begin(Job::Recount, &self.clock, event.context.deadline);
-        let (outcome, failure) = self.run(&dates, deadline, event.payload.action).await;
+        let Request { action, .. } = event.payload;
+        let consent = event.payload.consent();
+        let ticket = consent.ticket().filter(|_| action == Action::Repair).map(ToString::to_string);
+        if action == Action::Repair {
+            tracing::warn!(?consent, "counters are repaired");
+        }
+        let (outcome, failure) = self.run(&dates, deadline, (action, ticket)).await;
         run.end(&outcome, failure.as_ref().map(|it| it as _), async |run| self.store.put_last_run(run).await).await;
         failure.map_or(Ok(outcome), |error| Err(error.into()))
     }

@@ -1,8 +1,8 @@
 //! The outcome of a run, which the function answers and emits as metrics.
 
-use chrono::TimeDelta;
 use metrique_writer::{Entry, EntryWriter};
 use payments_http::CountsView;
+use payments_model::recount::REPAIRABLE_AFTER;
 use payments_model::{UtcSecond, zone_data_number};
 use payments_store::Evidence;
 use serde::Serialize;
@@ -11,10 +11,6 @@ use crate::seen::Seen;
 
 /// The most drifted dates that an outcome shows. One with ten currencies takes 3 KB: 300 KB of the 6 MB of an answer.
 const MAX_DRIFTS: usize = 100;
-
-/// The age at which a finding can be repaired. The stream keeps its records for 24 hours. A change
-/// that is not counted by then never will be, so a difference that remains is drift and not delay.
-const REPAIRABLE_AFTER: TimeDelta = TimeDelta::hours(25);
 
 /// The outcome of a run. Each requested date is one of `exact`, `drifted`, `repaired`, `moving`,
 /// `unreadable` or `dates_left`.
@@ -49,6 +45,9 @@ pub struct RecountOutcome {
     pub calendar_days_short: Option<u64>,
     /// Why dates are left: `deadline`, or DynamoDB was `throttled` or `unavailable`.
     pub left_because: Option<&'static str>,
+    /// The ticket of a repair without a second person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
 }
 
 /// A date that drifted.
@@ -115,6 +114,9 @@ impl Entry for RecountOutcome {
         writer.value("UnreadableEntries", &self.unreadable_entries);
         writer.value("RecountDatesLeft", &self.dates_left);
         writer.value("RepairedDates", &self.repaired);
+        if self.ticket.is_some() {
+            writer.value("FourEyesBypassed", &1_u64);
+        }
         if let Some(days) = &self.calendar_days_short {
             writer.value("CalendarDaysShort", days);
         }

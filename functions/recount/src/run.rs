@@ -34,14 +34,15 @@ struct Run<'r> {
 }
 
 impl Recount {
-    /// Recounts dates, and repairs them if `action` says so.
+    /// Recounts dates, and repairs them if the action says so. The outcome names the ticket.
     pub(crate) async fn run(
         &self,
         dates: &[BusinessDate],
         deadline: Deadline,
-        action: Action,
+        (action, ticket): (Action, Option<String>),
     ) -> (RecountOutcome, Option<StoreError>) {
         let mut run = Run::new(self, deadline, action);
+        run.outcome.ticket = ticket;
         run.outcome.calendar_days_short = self.calendar_days_short();
         // Boxed because the future is as large as all the calls it may wait for.
         let result = Box::pin(run.all(dates)).await;

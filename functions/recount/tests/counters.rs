@@ -10,6 +10,9 @@ use serde_json::json;
 
 const DATE: &str = "2026-11-20";
 
+/// An action that two persons agreed on.
+const APPROVAL: &str = "00000000-0000-5000-8000-000000000001";
+
 /// `recount` on a machine with three scheduled payments that nobody has counted.
 struct Alone {
     given: Given,
@@ -27,7 +30,8 @@ impl Alone {
     }
 
     async fn run(&self, action: &str) -> Result<RecountOutcome> {
-        let event = self.given.scheduled_event(json!({ "action": action, "from": DATE, "to": DATE }))?;
+        let event =
+            self.given.scheduled_event(json!({ "action": action, "from": DATE, "to": DATE, "approval": APPROVAL }))?;
         self.recount.handle(event).await.map_err(anyhow::Error::from_boxed)
     }
 
@@ -82,5 +86,27 @@ async fn a_run_without_time_says_where_the_next_begins() -> Result<()> {
     event.context.deadline = 0;
     let outcome = alone.recount.handle(event).await.map_err(anyhow::Error::from_boxed)?;
     assert_eq!((outcome.dates_left, outcome.next.as_deref(), outcome.left_because), (2, Some(DATE), Some("deadline")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_repair_needs_two_persons_or_a_ticket_which_sets_off_an_alarm() -> Result<()> {
+    let alone = Alone::start().await?;
+    alone.run("recount").await?;
+    alone.given.pass(TimeDelta::hours(25));
+    drop(alone.given.raised()?);
+    let repair = async |more: &str| {
+        let mut request = json!({ "action": "repair", "from": DATE, "to": DATE });
+        if !more.is_empty() {
+            request["ticket"] = json!(more);
+        }
+        alone.recount.handle(alone.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)
+    };
+    let refused = repair("").await.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(refused.contains("a repair needs two persons"), "{refused}");
+    let repaired = repair("INC-4711").await?;
+    assert_eq!((repaired.repaired, repaired.ticket.as_deref()), (1, Some("INC-4711")));
+    assert!(alone.given.raised()?.contains(&"FourEyesBypassed 1".to_owned()));
+    assert_eq!(alone.run("recount").await?.exact, 1);
     Ok(())
 }

@@ -43,15 +43,15 @@ pub(crate) enum Judged {
     Unreadable(String),
 }
 
-impl Run<'_> {
-    /// Whether an entry of the index has a currency whose calendar is closed on its date, and belongs to this run.
-    pub(crate) fn has(&self, row: &DueRow) -> bool {
-        let rail = self.redate.config.business_days.rail(row.money.currency);
-        rail.is_some_and(|rail| {
-            self.plan.calendars.contains_key(rail.calendar.id()) && rail.calendar.is_closed(row.due.due_date)
-        })
-    }
+/// Whether an entry of the index has a currency whose calendar is closed on its date, and belongs to this plan.
+pub(crate) fn has(redate: &Redate, plan: &Plan, row: &DueRow) -> bool {
+    let rail = redate.config.business_days.rail(row.money.currency);
+    rail.is_some_and(|rail| {
+        plan.calendars.contains_key(rail.calendar.id()) && rail.calendar.is_closed(row.due.due_date)
+    })
+}
 
+impl Run<'_> {
     /// Whether a head is at the place that the index showed, with the same currency, which decides the calendar.
     pub(crate) fn is_there(head: &Head, row: &DueRow) -> bool {
         head.state == State::Scheduled

@@ -3,6 +3,7 @@
 //! A payment's date is decided once. If a calendar changes later, nothing moves by itself: several
 //! times a day this function counts the payments that wait for an operator.
 
+mod bound;
 mod config;
 mod function;
 mod judge;

@@ -44,6 +44,9 @@ pub struct RedateOutcome {
     pub examples_left: Vec<String>,
     /// Payments that cannot be read, at most ten.
     pub examples_unreadable: Vec<String>,
+    /// The ticket of a move without a second person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
 }
 
 /// Payments that stay due on a closed date, by reason.
@@ -134,6 +137,8 @@ pub(crate) struct RedateMetrics {
     left_on_closed_date: Option<u64>,
     /// 1 if payments were left out, or cannot be read or judged.
     redate_unfinished: u64,
+    /// 1 if payments were moved under a ticket.
+    four_eyes_bypassed: Option<u64>,
 }
 
 impl RedateMetrics {
@@ -144,6 +149,7 @@ impl RedateMetrics {
             waiting_for_redate: is_look.then_some(outcome.waiting),
             left_on_closed_date: is_look.then_some(outcome.left.refuse + outcome.left.uncovered),
             redate_unfinished: u64::from(!outcome.is_complete || outcome.unreadable > 0),
+            four_eyes_bypassed: outcome.ticket.as_ref().map(|_| 1),
         }
     }
 }

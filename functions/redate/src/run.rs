@@ -3,7 +3,7 @@
 use futures::StreamExt as _;
 use payments_boot::Deadline;
 use payments_model::BusinessDate;
-use payments_model::redate::Plan;
+use payments_model::redate::{Action, Plan};
 use payments_store::StoreError;
 
 use crate::function::Redate;
@@ -16,11 +16,24 @@ use crate::shard::ShardDate;
 const SHARDS_AT_ONCE: usize = 8;
 
 impl Redate {
+    /// The outcome of a move that did not begin: nobody could count its payments.
+    pub(crate) fn not_begun(&self, plan: &Plan) -> RedateOutcome {
+        tracing::warn!("the payments could not be counted, and none is moved; repeat the call");
+        let next = plan.dates.first().map(ToString::to_string);
+        let outcome = RedateOutcome { next, ..RedateOutcome::default() };
+        self.metrics.emit(self.clock.instant(), &RedateMetrics::from_outcome(&outcome, plan.action));
+        outcome
+    }
+
     /// Looks at the payments of a plan's dates, and moves them.
     pub(crate) async fn run(&self, plan: &Plan, deadline: &Deadline) -> (RedateOutcome, Option<StoreError>) {
         let (left, unreadable) = (Notices::default(), Notices::default());
         let run = Run { redate: self, plan, deadline, left, unreadable };
         let (mut total, mut broken) = (RedateOutcome { is_complete: true, ..RedateOutcome::default() }, None);
+        if plan.action == Action::Move {
+            tracing::warn!(consent = ?plan.consent, "payments of closed dates are moved");
+            total.ticket = plan.consent.ticket().map(ToString::to_string);
+        }
         for date in &plan.dates {
             let (outcome, error) = run.date(*date).await;
             if !outcome.is_complete && total.next.is_none() {

@@ -11,7 +11,7 @@ use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 use payments_work::{Halt, Round, Work, at_once, drive};
 
 use crate::function::Redate;
-use crate::judge::{Judged, Move, Run};
+use crate::judge::{Judged, Move, Run, has};
 use crate::outcome::RedateOutcome;
 
 /// The index entries of one page, 300 KB.
@@ -99,7 +99,7 @@ impl<'a> ShardDate<'a> {
         }
         for row in page.rows {
             match row {
-                Ok(row) if self.run.has(&row) => self.entries.push_back(row),
+                Ok(row) if has(self.run.redate, self.run.plan, &row) => self.entries.push_back(row),
                 Ok(_) => {}
                 Err(error) => self.count_unreadable(None, &error.to_string()),
             }

@@ -107,3 +107,35 @@ async fn a_payment_whose_own_calendar_is_open_is_not_looked_at() -> Result<()> {
     assert_eq!((looked.looked, looked.changed_meanwhile), (1, 0), "{looked:?}");
     Ok(())
 }
+
+/// One person moves a hundred, two as many as both saw, and a ticket moves all and says so.
+#[tokio::test]
+async fn a_move_of_more_payments_than_its_consent_covers_moves_none() -> Result<()> {
+    const APPROVAL: &str = "00000000-0000-5000-8000-000000000001";
+    let alone = Alone::start("following").await?;
+    let ask = async |more: Value| {
+        let mut request = asked("move");
+        request.as_object_mut().context("an object")?.extend(more.as_object().cloned().unwrap_or_default());
+        alone.redate.handle(alone.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)
+    };
+    // With the one that is there, a hundred and one.
+    for n in 0..100 {
+        alone.given.scheduled(&format!("more-{n}"), CHRISTMAS).await?;
+    }
+    for (consent, most) in
+        [(json!({}), 100), (json!({ "most": 101 }), 100), (json!({ "approval": APPROVAL, "most": 99 }), 99)]
+    {
+        let refused = ask(consent.clone()).await.err().context("it is refused")?.to_string();
+        assert!(refused.contains(&format!("more than {most} scheduled payments")), "{consent}: {refused}");
+        assert_eq!(alone.given.raised()?, Vec::<String>::new(), "{consent}");
+    }
+    let moved = ask(json!({ "ticket": "INC-4711" })).await?;
+    assert_eq!((moved.moved, moved.ticket.as_deref()), (101, Some("INC-4711")));
+    assert_eq!(alone.given.raised()?, ["FourEyesBypassed 1", "Redated 101"]);
+    let other = Alone::start("following").await?;
+    let mut request = asked("move");
+    (request["approval"], request["most"]) = (json!(APPROVAL), json!(1));
+    let moved = other.redate.handle(other.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)?;
+    assert_eq!((moved.moved, moved.ticket, other.given.raised()?), (1, None, vec!["Redated 1".to_owned()]));
+    Ok(())
+}

@@ -117,6 +117,7 @@ impl Webhooks {
             request: request.gateway_id().to_owned(),
             action: change.action.to_owned(),
             arguments,
+            first: None,
         };
         // An existing intent belongs to this request: no other request has its id.
         self.store.put_audit_intent(&intent).await?;
@@ -130,7 +131,7 @@ impl Webhooks {
             // The change may have happened, so the trail has no outcome.
             Err(_) => return made,
         };
-        let outcome = AuditOutcome { at: self.clock.now(), result };
+        let outcome = AuditOutcome { at: self.clock.now(), result, second: None };
         if let Err(error) = self.store.put_audit_outcome(name, &outcome).await {
             // The change is made, and the answer says so.
             tracing::error!(%error, endpoint = %change.endpoint, "the outcome of a change is not in the audit trail");

@@ -67,7 +67,7 @@ impl<'f> Asked<'f> {
         }
         let named: Vec<&str> = one("scope")?.unwrap_or_default().split(' ').collect();
         let scopes: Vec<Scope> = Scope::ALL.into_iter().filter(|scope| named.contains(&scope.as_str())).collect();
-        if !scopes.iter().any(|scope| matches!(scope, Scope::Inspect | Scope::Operate)) {
+        if !scopes.iter().any(|scope| matches!(scope, Scope::Inspect | Scope::Operate | Scope::Approve)) {
             return Err(sent("invalid_scope"));
         }
         Ok(Self { redirect, scopes, state, challenge })

@@ -64,7 +64,8 @@ pub(super) fn refusal(why: &str) -> Response {
 fn title(role: Role) -> &'static str {
     match role {
         Role::Look => "Sign in to look",
-        Role::Act => "Sign in to act",
+        Role::Act => "Ana: sign in to act",
+        Role::Approve => "Ben: sign in to approve what Ana asks for",
         Role::Customer => "A customer of acc-1, who is refused",
     }
 }

@@ -10,21 +10,24 @@ use crate::token::{CONSOLE_LIFETIME, Grant};
 pub(super) enum Role {
     /// An operator who sees everything and changes nothing.
     Look,
-    /// An operator who may also act.
+    /// Ana, an operator who may also act.
     Act,
+    /// Ben, who may approve what Ana asked for.
+    Approve,
     /// A customer, who is refused: nothing of the console is a customer's.
     Customer,
 }
 
 impl Role {
     /// Every role.
-    pub(super) const ALL: [Self; 3] = [Self::Look, Self::Act, Self::Customer];
+    pub(super) const ALL: [Self; 4] = [Self::Look, Self::Act, Self::Approve, Self::Customer];
 
     /// The role as the form names it.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Look => "look",
             Self::Act => "act",
+            Self::Approve => "approve",
             Self::Customer => "customer",
         }
     }
@@ -34,6 +37,7 @@ impl Role {
         match self {
             Self::Look => asked.contains(&Scope::Inspect),
             Self::Act => asked.contains(&Scope::Operate),
+            Self::Approve => asked.contains(&Scope::Approve),
             Self::Customer => true,
         }
     }
@@ -42,7 +46,9 @@ impl Role {
     pub(super) fn grant(self, asked: &[Scope]) -> Grant {
         let (own, subject, accounts): (&[Scope], _, _) = match self {
             Self::Look => (&[Scope::Inspect], "operator@example.com", vec![]),
-            Self::Act => (&[Scope::Inspect, Scope::Operate], "operator@example.com", vec![]),
+            // A mail address names nobody for good.
+            Self::Act => (&[Scope::Inspect, Scope::Operate], "ana", vec![]),
+            Self::Approve => (&[Scope::Inspect, Scope::Approve], "ben", vec![]),
             // Asked for or not, so that what it leads to can be seen.
             Self::Customer => (&[Scope::Read], "customer@example.com", vec!["acc-1".to_owned()]),
         };

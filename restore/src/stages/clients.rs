@@ -25,13 +25,14 @@ pub enum Allowed {
 type Route = (&'static str, bool, Option<&'static str>);
 
 /// The routes that write. The console's has no parameter.
-const ROUTES: [Route; 6] = [
+const ROUTES: [Route; 7] = [
     ("POST /accounts/{accountId}/payments", true, Some("CreatesPerSecond")),
     ("POST /payment-batches", true, Some("BatchesPerSecond")),
     ("POST /accounts/{accountId}/payment-batches", true, Some("AccountBatchesPerSecond")),
     ("POST /accounts/{accountId}/payments/{paymentId}/cancel", false, Some("CancelsPerSecond")),
     ("PUT /accounts/{accountId}/payments/{paymentId}", false, Some("AmendmentsPerSecond")),
     ("POST /console/actions/{action}", false, None),
+    ("POST /console/approvals/{decision}", false, None),
 ];
 
 /// The console's actions a second, and their burst.

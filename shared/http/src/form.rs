@@ -15,6 +15,11 @@ pub struct Form {
 }
 
 impl Form {
+    /// The form with these fields.
+    pub fn from_fields(left: Vec<(String, String)>) -> Self {
+        Self { left }
+    }
+
     /// Reads the body of a page's form.
     pub(crate) fn from_page(body: &[u8]) -> Self {
         Self { left: form_urlencoded::parse(body).into_owned().collect() }

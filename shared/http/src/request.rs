@@ -106,6 +106,11 @@ impl<'e> Request<'e> {
         (self.client() != Some(name)).then_some(name)
     }
 
+    /// A claim of the token as API Gateway passes it; `None` without a token, too.
+    pub fn claim(&self, name: &str) -> Option<&'e str> {
+        claims(self.event)?.get(name).map(String::as_str)
+    }
+
     /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs do not say it.
     pub fn is_of_another_site(&self) -> bool {
         self.event.headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin")
@@ -151,10 +156,10 @@ impl<'e> Request<'e> {
         self.event.path_parameters.get("calendarId").map_or("", String::as_str)
     }
 
-    /// The console's asset, view or action in the path, as it is.
+    /// The console's asset, view, action or decision in the path, as it is.
     pub fn console_name(&self) -> &'e str {
-        let name = |of| self.event.path_parameters.get(of).map(String::as_str);
-        name("asset").or_else(|| name("view")).or_else(|| name("action")).unwrap_or_default()
+        let names = ["asset", "view", "action", "decision"].into_iter();
+        names.filter_map(|of| self.event.path_parameters.get(of)).next().map_or("", String::as_str)
     }
 
     fn path<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<T, Problem> {

@@ -59,6 +59,8 @@ pub enum Route {
     GetConsoleView,
     /// Preview an action in the console, or perform it.
     PostConsoleAction,
+    /// Look at an action that waits for a second person, approve it, or refuse it.
+    PostConsoleApproval,
 }
 
 /// A function that answers HTTP requests.
@@ -150,11 +152,18 @@ pub static ROUTES: [RouteSpec; 22] = {
 
 /// The routes of the console. Only its page uses them, so they are not part of the API; without a
 /// console, a bank has only the API's routes.
-pub static CONSOLE_ROUTES: [RouteSpec; 4] = [
+pub static CONSOLE_ROUTES: [RouteSpec; 5] = [
     public(Route::GetConsole, "/console"),
     public(Route::GetConsoleAsset, "/console/assets/{asset}"),
     row(Route::GetConsoleView, Method::GET, "/console/views/{view}", HttpFunction::Console, Scope::Inspect),
     row(Route::PostConsoleAction, Method::POST, "/console/actions/{action}", HttpFunction::Console, Scope::Operate),
+    row(
+        Route::PostConsoleApproval,
+        Method::POST,
+        "/console/approvals/{decision}",
+        HttpFunction::Console,
+        Scope::Approve,
+    ),
 ];
 
 /// The function behind `$default`, which answers 404 and 405.

@@ -18,7 +18,7 @@ pub enum Scope {
     Operate,
     /// Send and read files of payments. No route requires it.
     Files,
-    /// Approve another person's request. No route requires it.
+    /// Approve or refuse another person's action in the console.
     Approve,
 }
 

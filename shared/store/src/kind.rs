@@ -40,6 +40,8 @@ payments_model::kinds! {
         AuditIntent = "audit-intent",
         /// The outcome of an operator's action.
         AuditOutcome = "audit-outcome",
+        /// The decision of a second person on an action.
+        Approval = "approval",
         /// The head of the log.
         LogHead = "log-head",
         /// A segment of the log.
@@ -88,6 +90,7 @@ impl ItemKind {
                 let (_, is_outcome) = parse_audit_sort(sort).ok()?;
                 Some(if is_outcome { Self::AuditOutcome } else { Self::AuditIntent })
             }
+            "APPROVAL" => parse_audit_sort(sort).ok().filter(|(_, is_outcome)| !is_outcome).map(|_| Self::Approval),
             "LOG" => match rest {
                 HEAD => (sort == HEAD).then_some(Self::LogHead),
                 CONSUMERS if sort.starts_with(WEBHOOK) => Some(Self::Deliveries),
@@ -131,6 +134,8 @@ mod tests {
             ("CHECKPOINT#report", "job", Some(ItemKind::ReportRun)),
             ("CHECKPOINT#report", "other", None),
             ("CHECKPOINT#sweep", "job", None),
+            ("APPROVAL#2026-11", &*format!("2026-11-20T09:00:00Z#{id}"), Some(ItemKind::Approval)),
+            ("APPROVAL#2026-11", &*format!("2026-11-20T09:00:00Z#{id}#outcome"), None),
             ("LOG#HEAD", "HEAD", Some(ItemKind::LogHead)),
             ("LOG#3622140", "000000000001", Some(ItemKind::Segment)),
             ("LOG#CONSUMERS", "journal", Some(ItemKind::Consumer)),

@@ -40,7 +40,8 @@
 //! | deliver to an endpoint, one run at a time | `payments-log` | [`Store::take_webhook`], [`Store::commit_webhook`], [`Store::release_webhook`], [`Store::finish_webhook_test`] |
 //! | replay, skip, test an endpoint | `payments-log` | [`Store::replay_webhook`], [`Store::skip_webhook_event`], [`Store::ask_webhook_test`] |
 //! | enable an endpoint | `payment-history`, `payments-log` | [`Store::enable_webhook`] |
-//! | the audit trail of the console | `payment-history` | [`Store::put_audit_intent`], [`Store::put_audit_outcome`], [`Store::audit_entry`], [`Store::audit_page`] |
+//! | the audit trail of the console | `payment-history` | [`Store::put_audit_intent`], [`Store::put_audit_outcome`], [`Store::audit_entry`], [`Store::audit_page`], [`Store::audit_since`] |
+//! | the decision of a second person | `payment-history` | [`Store::put_approval`], [`Store::approval`] |
 //! | the last run of each scheduled job | `payment-history` | [`Store::put_last_run`], [`Store::last_runs`] |
 //! | the figures of a day | `payment-history` | [`Store::add_sample`], [`Store::add_failures`], [`Store::figures`] |
 //! | the switch that stops claims and sends | `payment-history` | [`Store::switch`], [`Store::change_switch`] |
@@ -73,7 +74,8 @@ mod size;
 mod store;
 mod webhook;
 
-pub use audit::{AuditEntry, AuditIntent, AuditOutcome, AuditPage};
+pub use audit::approval::Approval;
+pub use audit::trail::{AuditEntry, AuditIntent, AuditOutcome, AuditPage, First};
 pub use counters::checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
 pub use counters::counted::{Counted, Uncountable, counted};
 pub use counters::date_counters::DateCounters;

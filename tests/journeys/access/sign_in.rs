@@ -19,7 +19,7 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /// The scopes that the console asks for.
-const SCOPES: &str = "openid payments/inspect payments/operate";
+const SCOPES: &str = "openid payments/inspect payments/operate payments/approve";
 
 /// A text that would be a script if it were not escaped.
 const HOSTILE: &str = "\"><script>alert(1)</script>";
@@ -124,7 +124,8 @@ async fn a_person_signs_in_to_the_console() -> Result<()> {
     assert!(page.contains("; frame-ancestors 'none'") && !page.contains("<script"), "{page}");
     for (role, scope, subject, status) in [
         ("look", "payments/inspect", "operator@example.com", 200),
-        ("act", "payments/inspect payments/operate", "operator@example.com", 200),
+        ("act", "payments/inspect payments/operate", "ana", 200),
+        ("approve", "payments/inspect payments/approve", "ben", 200),
         ("customer", "payments/read", "customer@example.com", 403),
     ] {
         assert!(page.contains(&format!("value=\"{role}\"")), "{role}: {page}");

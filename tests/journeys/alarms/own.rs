@@ -35,6 +35,9 @@ const RECOUNT: (&str, &str) = ("recount", r#"{"action":"recount","from":"2090-06
 const ARCHIVE: (&str, &str) = ("archive", r#"{"action":"archive"}"#);
 const MOVE: (&str, &str) = ("redate", r#"{"action":"move","calendar":"GB","from":"2035-12-24","to":"2035-12-28"}"#);
 
+const TICKET: (&str, &str) =
+    ("redate", r#"{"action":"move","calendar":"GB","from":"2035-12-24","to":"2035-12-28","ticket":"INC-4711"}"#);
+
 /// The times at which functions run, from the day of the payments on.
 const ONE: &str = "2090-06-15T01:10:00Z";
 const SIX_DAYS_LATER: &str = "2090-06-21T02:30:00Z";
@@ -56,6 +59,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a shared id", "settle/shared-transaction-id", &["SharedTransactionIds"]),
         ("an unknown payment", "settle/unknown-payment", &["UnknownPayments"]),
         ("wrong counters", "recount/recount-dates", &["CountsDrifted"]),
+        ("a repair with a ticket", "recount/repair", &["CountsDrifted", "FourEyesBypassed"]),
         ("a report after nine hours", "report/report", &["ReportsLate"]),
         // One of the payments has the rule refuse.
         ("a holiday that was announced", "redate/look", &["WaitingForRedate", "LeftOnClosedDate"]),
@@ -125,6 +129,7 @@ async fn faults_of_runs(day: &Day) -> Result<Vec<Fault>> {
         ("a recount without time", "RecountUnfinished", world_of(COUNTED).await?, ONE, RECOUNT, 0),
         ("an entry that cannot be counted", "DatesUnreadable", counted, ONE, RECOUNT, NO_DEADLINE),
         ("a move without time", "RedateUnfinished", announced().await?, now_of("redate/move"), MOVE, 0),
+        ("a move with a ticket", "FourEyesBypassed", announced().await?, now_of("redate/move"), TICKET, NO_DEADLINE),
         ("a damaged settled head", "ReportFailures", settled, ONE, REPORT, NO_DEADLINE),
         ("settlements in no report", "ArchiveOverdue", world_of(DAY).await?, SIX_DAYS_LATER, ARCHIVE, NO_DEADLINE),
     ] {

@@ -33,7 +33,7 @@ pub(super) struct Offered {
 
 impl Offered {
     /// Reads the form of a preview.
-    fn parse(text: &str) -> Result<Self> {
+    pub(super) fn parse(text: &str) -> Result<Self> {
         let (_, form) = text.split_once("<form data-action=\"").with_context(|| format!("no form: {text}"))?;
         let (name, form) = form.split_once('"').context("no name")?;
         let inputs = form.split("<input type=\"hidden\" name=\"").skip(1);

@@ -90,3 +90,17 @@ fn no_role_can_change_or_delete_the_trail() -> Result<()> {
     assert_eq!(writers, BTreeSet::from(["console", "webhooks"].map(str::to_owned)));
     Ok(())
 }
+
+/// Whoever may put a decision can be a second person, and whoever may change one, too.
+#[test]
+fn only_the_console_puts_decisions_and_nobody_changes_one() -> Result<()> {
+    let keys = ["APPROVAL#2026-11".to_owned()];
+    for (function, role) in Role::all(&template()?)? {
+        let may = |action: &&&str| role.allows(&format!("dynamodb:{action}"), "HistoryTable", &keys);
+        let actions = ["PutItem", "GetItem", "Query", "BatchGetItem", "UpdateItem", "DeleteItem", "BatchWriteItem"];
+        let allowed: Vec<&str> = actions.iter().filter(may).copied().collect();
+        let wanted: &[&str] = if function == "console" { &["PutItem", "GetItem"] } else { &[] };
+        assert_eq!(allowed, wanted, "{function}");
+    }
+    Ok(())
+}

@@ -2,11 +2,12 @@
 
 use payments_model::{
     ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Hold, Money, PaymentId,
-    Settlement, Slot, State, Status, Switch, SwitchChange, Told,
+    PlanHash, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
 };
 use payments_store::key::LANES;
 use payments_store::{
-    ActionName, AuditIntent, AuditOutcome, ClosedFinding, Evidence, Job, LastRun, ReportFile, ReportRun, Store,
+    ActionName, Approval, AuditIntent, AuditOutcome, ClosedFinding, Evidence, First, Job, LastRun, ReportFile,
+    ReportRun, Store,
 };
 use payments_tests::prelude::*;
 
@@ -16,10 +17,11 @@ fn date() -> Result<BusinessDate> {
     Ok("2026-12-01".parse()?)
 }
 
-/// The actions of the audit trail: with a person and an outcome, and without.
-fn actions() -> Result<[ActionName; 2]> {
+/// The actions of the audit trail: with a person and an outcome, without, and those of two persons, approved and refused.
+fn actions() -> Result<[ActionName; 4]> {
     let previewed_at = AT.parse()?;
-    Ok(["cancel", "start"].map(|what| ActionName { previewed_at, id: ActionId::derive("request", previewed_at, what) }))
+    Ok(["cancel", "start", "approved", "refused"]
+        .map(|what| ActionName { previewed_at, id: ActionId::derive("request", previewed_at, what) }))
 }
 
 /// Puts a last run of each job, and the figures of a day.
@@ -86,6 +88,37 @@ async fn put_findings(store: &Store, findings: Vec<Finding>) -> Result<()> {
     Ok(())
 }
 
+/// Puts an intent; the first has a person and an outcome, and the third and fourth need a second person.
+async fn put_action(store: &Store, name: ActionName, n: usize) -> Result<()> {
+    let at = AT.parse()?;
+    let (action, arguments) = ("cancel", "payments: 626e8292-8e84-575a-b684-0af73927405b\nreason: twice");
+    let hash = PlanHash::from_facts(action, arguments);
+    let is_of_two = n >= 2;
+    let first = if is_of_two { Some(First { person: "ana".parse()?, hash: hash.clone() }) } else { None };
+    let intent = AuditIntent {
+        name,
+        at,
+        by: "o:console".to_owned(),
+        subject: (n == 0).then(|| "user-1".to_owned()),
+        request: "request-2".to_owned(),
+        action: action.to_owned(),
+        arguments: arguments.to_owned(),
+        first,
+    };
+    store.put_audit_intent(&intent).await?;
+    let second = is_of_two.then(|| "o:ben".to_owned());
+    if is_of_two {
+        let person = "ben".parse()?;
+        let (by, request) = ("o:ben".to_owned(), "request-3".to_owned());
+        store.put_approval(&Approval { name, at, is_approved: n == 2, person, by, hash, request }).await?;
+    }
+    if n == 0 || n == 2 {
+        let result = "cancelled\nthe other was late".to_owned();
+        store.put_audit_outcome(name, &AuditOutcome { at, result, second }).await?;
+    }
+    Ok(())
+}
+
 pub(super) async fn written() -> Result<World> {
     let world = World::open().await?;
     let (store, at) = (world.store().await, AT.parse()?);
@@ -114,23 +147,8 @@ pub(super) async fn written() -> Result<World> {
     store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
     ensure!(store.change_switch(&switch()?).await?, "it is the first");
     put_findings(&store, findings()?.into()).await?;
-    for (name, subject) in actions()?.into_iter().zip([Some("user-1".to_owned()), None]) {
-        let has_outcome = subject.is_some();
-        let intent = AuditIntent {
-            name,
-            at,
-            by: "o:console".to_owned(),
-            subject,
-            request: "request-2".to_owned(),
-            action: "cancel".to_owned(),
-            arguments: "payments: 626e8292-8e84-575a-b684-0af73927405b\nreason: twice".to_owned(),
-        };
-        store.put_audit_intent(&intent).await?;
-        if has_outcome {
-            store
-                .put_audit_outcome(name, &AuditOutcome { at, result: "cancelled\nthe other was late".to_owned() })
-                .await?;
-        }
+    for (n, name) in actions()?.into_iter().enumerate() {
+        put_action(&store, name, n).await?;
     }
     Ok(world)
 }
@@ -158,6 +176,9 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
         to.put_audit_intent(&entry.intent).await?;
         if let Some(outcome) = entry.outcome {
             to.put_audit_outcome(name, &outcome).await?;
+        }
+        if let Some(approval) = from.approval(name).await? {
+            to.put_approval(&approval).await?;
         }
     }
     Ok(())

@@ -45,7 +45,7 @@ async fn what_the_counters_lack_is_a_gap_once_they_are_repaired() -> Result<()> 
         ("2026-11-22T12:00:00Z", "repair", 0, 1),
     ] {
         log.set_clock(now)?;
-        let request = json!({ "action": action, "from": "2026-12-01", "to": "2026-12-03" });
+        let request = json!({ "action": action, "from": "2026-12-01", "to": "2026-12-03", "ticket": "INC-1" });
         assert_eq!(log.run("recount", request).await?["repaired"], repaired, "{now}");
         log.segment(1).await?;
         assert_eq!(gaps(&log).await?.len(), marked, "{now}");

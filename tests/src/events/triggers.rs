@@ -52,7 +52,7 @@ pub const GIVEN: [(&[&str], &[&str]); 14] = [
     (&["a-day"], &["report/report"]),
     (&["a-day", "reported"], &["archive/archive"]),
     (&["a-day", "counted"], &["publish/publish", "publish/segment-appended", "recount/recount"]),
-    (&["a-day", "counted", "miscounted"], &["recount/recount-dates", "recount/repair"]),
+    (&["a-day", "counted", "miscounted"], &["recount/recount-dates", "recount/repair", "recount/repair-alone"]),
     (
         &["holiday-announced"],
         &[

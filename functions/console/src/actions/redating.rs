@@ -1,7 +1,9 @@
 //! The preview of a redate: each closed date with its payments, and how many of them the last count would move.
 
 use maud::{Markup, html};
-use payments_model::BusinessDate;
+use payments_http::Problem;
+use payments_model::redate::Plan;
+use payments_model::{BusinessDate, Status};
 use payments_store::Job;
 
 use crate::actions::preview::counted;
@@ -13,7 +15,25 @@ use crate::runs::{Runs, end, number};
 use crate::times::Times;
 use crate::views::dates::mark;
 
+/// The numbers that a redate's preview showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// The closed dates.
+    pub(super) dates: usize,
+    /// Their payments that are scheduled, in all currencies.
+    pub(super) payments: u64,
+}
+
 impl Console {
+    /// The dates whose payments a redate moves, each with its scheduled payments.
+    pub(super) async fn closed_dates(&self, plan: Plan) -> Result<Vec<(BusinessDate, i64)>, Problem> {
+        let dates = plan.dates;
+        let (Some(first), Some(last)) = (dates.first(), dates.last()) else { return Ok(Vec::new()) };
+        let counters = self.store.counters(*first, *last).await?;
+        let scheduled = |date| counters.get(&date).map_or(0, |known| known.counts.count(Status::Scheduled));
+        Ok(dates.into_iter().map(|date| (date, scheduled(date))).collect())
+    }
+
     /// The effect of a redate on these dates.
     pub(super) fn redated(&self, dates: &[(BusinessDate, i64)], calendar: &str, runs: &Runs) -> Markup {
         if dates.is_empty() {
@@ -55,4 +75,10 @@ fn counted_so_far(runs: &Runs, times: Times) -> Markup {
         Some(run) => html! { "At the last count, " (times.aged(run.ended_at)) ": " (end(run)) },
         None => html! { "Nobody has counted how many of them move: start a count first" },
     }
+}
+
+/// The numbers that a preview of a redate shows.
+pub(super) fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
+    let payments = dates.iter().map(|(_, scheduled)| u64::try_from(*scheduled).unwrap_or_default()).sum();
+    Shown { dates: dates.len(), payments }
 }

@@ -4,11 +4,13 @@
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
-use payments_model::{BusinessDate, Status, recount, redate};
+use payments_model::second::ALONE;
+use payments_model::{ActionId, BusinessDate, Status, recount, redate};
 use payments_store::Job;
 use serde_json::{Map, Value};
 
 use crate::actions::preview::{Buttons, Preview, counted};
+use crate::actions::redating::{Shown, numbers};
 use crate::actions::standstill::Standstill;
 use crate::function::Console;
 use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};
@@ -28,6 +30,9 @@ const MAX_CALENDAR_BYTES: usize = 20;
 /// The longest number that a preview showed, in bytes.
 const MAX_NUMBER_BYTES: usize = 20;
 
+/// The longest drift that a preview showed, in bytes: 31 dates of 250.
+const MAX_DRIFT_BYTES: usize = 8_000;
+
 /// The most late payments that a preview shows.
 const LATE_SHOWN: u16 = 1;
 
@@ -44,19 +49,12 @@ pub(super) enum Run {
     Archive,
     /// A recount of the dates from the first to the last, or of those of each night.
     Recount { from: Option<BusinessDate>, to: Option<BusinessDate> },
+    /// A repair of the counters of the dates from the first to the last, whose drift the preview showed.
+    Repair { from: BusinessDate, to: BusinessDate, drift: Option<String> },
     /// A count of the payments that wait for a redate.
     Look,
     /// A redate: the payments of a calendar's closed dates move.
     Redate { calendar: String, from: BusinessDate, to: BusinessDate, shown: Option<Shown> },
-}
-
-/// The numbers that a redate's preview showed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shown {
-    /// The closed dates.
-    dates: usize,
-    /// Their payments that are scheduled, in all currencies.
-    payments: u64,
 }
 
 impl Run {
@@ -68,6 +66,10 @@ impl Run {
             "start-report" => Ok(Self::Report),
             "start-archive" => Ok(Self::Archive),
             "start-recount" => date(form, "from").and_then(|from| Ok(Self::Recount { from, to: date(form, "to")? })),
+            "repair-counters" => form.get("from", MAX_DATE_BYTES).and_then(|from| {
+                let (to, drift) = (form.get("to", MAX_DATE_BYTES)?, form.take("drift", MAX_DRIFT_BYTES)?);
+                Ok(Self::Repair { from, to, drift: (!drift.is_empty()).then_some(drift) })
+            }),
             "look-for-redates" => Ok(Self::Look),
             "redate" => form.get("calendar", MAX_CALENDAR_BYTES).and_then(|calendar| {
                 let (from, to) = (form.get("from", MAX_DATE_BYTES)?, form.get("to", MAX_DATE_BYTES)?);
@@ -84,6 +86,7 @@ impl Run {
             Self::Report => "start-report",
             Self::Archive => "start-archive",
             Self::Recount { .. } => "start-recount",
+            Self::Repair { .. } => "repair-counters",
             Self::Look => "look-for-redates",
             Self::Redate { .. } => "redate",
         }
@@ -96,6 +99,7 @@ impl Run {
             Self::Report => "Start a report".to_owned(),
             Self::Archive => "Start the archive".to_owned(),
             Self::Recount { .. } => "Start a recount".to_owned(),
+            Self::Repair { from, to, .. } => format!("Repair the counters from {} to {}", day(*from), day(*to)),
             Self::Look => "Count the payments that wait for a redate".to_owned(),
             Self::Redate { calendar, from, to, .. } => {
                 format!("Move the payments of dates that {calendar} closed, from {} to {}", day(*from), day(*to))
@@ -110,6 +114,10 @@ impl Run {
                 let dates = [("from", from), ("to", to)].into_iter();
                 dates.filter_map(|(name, date)| date.map(|date| (name, date.to_string()))).collect()
             }
+            Self::Repair { from, to, drift } => {
+                let dates = [("from", from.to_string()), ("to", to.to_string())];
+                dates.into_iter().chain(drift.clone().map(|drift| ("drift", drift))).collect()
+            }
             Self::Redate { calendar, from, to, shown } => {
                 let asked = [("calendar", calendar.clone()), ("from", from.to_string()), ("to", to.to_string())];
                 let shown =
@@ -121,12 +129,21 @@ impl Run {
 
     /// Whether a preview has shown the numbers of a redate.
     pub(super) fn is_previewed(&self) -> bool {
-        !matches!(self, Self::Redate { shown: None, .. })
+        !matches!(self, Self::Redate { shown: None, .. } | Self::Repair { drift: None, .. })
+    }
+
+    /// Whether a second person has to approve the run.
+    pub(super) fn needs_second(&self) -> bool {
+        match self {
+            Self::Redate { shown, .. } => shown.is_some_and(|shown| shown.payments > ALONE),
+            other => matches!(other, Self::Repair { .. }),
+        }
     }
 
     /// The same as it was asked for, without the numbers of its preview.
     fn without_numbers(&self) -> Self {
         match self.clone() {
+            Self::Repair { from, to, .. } => Self::Repair { from, to, drift: None },
             Self::Redate { calendar, from, to, .. } => Self::Redate { calendar, from, to, shown: None },
             other => other,
         }
@@ -140,6 +157,7 @@ impl Run {
             Self::Report => (Startable::Report, "report"),
             Self::Archive => (Startable::Archive, "archive"),
             Self::Recount { .. } => (Startable::Recount, "recount"),
+            Self::Repair { .. } => (Startable::Recount, "repair"),
             Self::Look => (Startable::Redate, "look"),
             Self::Redate { .. } => (Startable::Redate, "move"),
         }
@@ -152,18 +170,23 @@ impl Run {
             Self::Redrive => Job::Redrive,
             Self::Report => Job::Report,
             Self::Archive => Job::Archive,
-            Self::Recount { .. } => Job::Recount,
+            Self::Recount { .. } | Self::Repair { .. } => Job::Recount,
             Self::Look => Job::Look,
             Self::Redate { .. } => Job::Move,
         }
     }
 
-    /// The function's input: that of its schedule, if it has one.
-    fn input(&self) -> String {
+    /// The function's input: that of its schedule, if it has one. If two persons agreed, it names their action, and how many
+    /// payments they saw.
+    fn input(&self, approved: Option<ActionId>) -> String {
         let fields =
             self.without_numbers().fields().into_iter().map(|(name, value)| (name.to_owned(), Value::String(value)));
         let mut input = Map::from_iter(fields);
         input.insert("action".to_owned(), self.function().1.into());
+        input.extend(approved.map(|action| ("approval".to_owned(), action.to_string().into())));
+        if let (Some(_), Self::Redate { shown: Some(shown), .. }) = (approved, self) {
+            input.insert("most".to_owned(), shown.payments.into());
+        }
         Value::Object(input).to_string()
     }
 }
@@ -200,7 +223,7 @@ impl Console {
         match run {
             Run::Recount { from, to } => drop(self.recounted(*from, *to)?),
             Run::Look | Run::Redate { .. } => drop(self.plan(run)?),
-            Run::Sweep | Run::Redrive | Run::Report | Run::Archive => {}
+            Run::Sweep | Run::Redrive | Run::Report | Run::Archive | Run::Repair { .. } => {}
         }
         let (runs, times) = (self.last_runs().await?, self.times());
         let mut seen = run.clone();
@@ -222,9 +245,14 @@ impl Console {
                 p { "It moves heads whose day is over to the long-term table: those of cancelled payments, and of settled ones that should have expired. Its schedule runs it by night, when little else writes." }
             },
             Run::Recount { from, to } => self.recounted(*from, *to)?,
+            Run::Repair { from, to, .. } => {
+                let drift = self.drift(*from, *to).await?;
+                seen = Run::Repair { from: *from, to: *to, drift: drift.plan(self.clock.now()) };
+                drift.shown(times)
+            }
             Run::Look => self.looked()?,
             Run::Redate { calendar, from, to, .. } => {
-                let dates = self.closed_dates(run).await?;
+                let dates = self.closed_dates(self.plan(run)?).await?;
                 let asked = calendar;
                 let (calendar, shown) = (calendar.clone(), Some(numbers(&dates)));
                 seen = Run::Redate { calendar, from: *from, to: *to, shown };
@@ -238,7 +266,7 @@ impl Console {
         };
         let is_final = matches!(run, Run::Redate { .. });
         let keep = if is_final { "Do not move them" } else { "Do not start it" };
-        let buttons = self.button(run).map(|act| Buttons { act: act.to_owned(), keep, is_final });
+        let buttons = self.button(&seen).map(|act| Buttons { act: act.to_owned(), keep, is_final });
         Ok((Preview { shown, buttons }, seen))
     }
 
@@ -258,20 +286,22 @@ impl Console {
             Run::Redate { .. } => {
                 self.plan(run).is_ok_and(|plan| !plan.dates.is_empty()).then_some("Move the payments")
             }
+            Run::Repair { drift, .. } => drift.is_some().then_some("Repair the counters"),
             _ => Some("Start"),
         }
     }
 
     /// Starts the function, unless a pause or a stop began meanwhile.
-    pub(super) async fn start(&self, run: &Run) -> Result<String, Problem> {
+    pub(super) async fn start(&self, run: &Run, approved: Option<ActionId>) -> Result<String, Problem> {
         if let Some(standstill) = self.standstill_of_run(run).await? {
             return Err(standstill.problem());
         }
         match run {
             Run::Recount { from, to } => drop(self.recounted(*from, *to)?),
             Run::Look => drop(self.plan(run)?),
+            Run::Repair { from, to, drift } => self.require_same_drift((*from, *to), drift.as_deref()).await?,
             Run::Redate { shown, .. } => {
-                let now = numbers(&self.closed_dates(run).await?);
+                let now = numbers(&self.closed_dates(self.plan(run)?).await?);
                 // Fewer payments are left if some were cancelled or amended meanwhile.
                 if shown.is_none_or(|shown| shown.dates != now.dates || shown.payments < now.payments) {
                     let detail = format!(
@@ -285,14 +315,23 @@ impl Console {
             Run::Sweep | Run::Redrive | Run::Report | Run::Archive => {}
         }
         let (function, _) = run.function();
-        self.operations.start(function, &run.input()).await?;
+        self.operations.start(function, &run.input(approved)).await?;
         Ok(format!("{}: it begins within five minutes, or is dropped", run.title()))
+    }
+
+    /// The dates of a recount or a repair, or the reason why it cannot start.
+    pub(super) fn recounted_dates(
+        &self,
+        from: Option<BusinessDate>,
+        to: Option<BusinessDate>,
+    ) -> Result<Vec<BusinessDate>, Problem> {
+        let asked = recount::Request { action: recount::Action::Recount, from, to, ticket: None, approval: None };
+        asked.dates(self.config.business_days.zone(), self.clock.now()).map_err(wrong_dates)
     }
 
     /// The dates that a recount compares, or the reason why it cannot start.
     fn recounted(&self, from: Option<BusinessDate>, to: Option<BusinessDate>) -> Result<Markup, Problem> {
-        let asked = recount::Request { action: recount::Action::Recount, from, to };
-        let dates = asked.dates(self.config.business_days.zone(), self.clock.now()).map_err(wrong_dates)?;
+        let dates = self.recounted_dates(from, to)?;
         let (Some(first), Some(last)) = (dates.first(), dates.last()) else { return Ok(html! {}) };
         Ok(html! {
             p {
@@ -304,15 +343,11 @@ impl Console {
 
     /// The plan of a redate or its count, or the reason why it cannot start.
     fn plan(&self, run: &Run) -> Result<redate::Plan, Problem> {
-        let asked = match run {
-            Run::Redate { calendar, from, to, .. } => redate::Request {
-                action: redate::Action::Move,
-                calendar: Some(calendar.clone()),
-                from: Some(*from),
-                to: Some(*to),
-            },
-            _ => redate::Request { action: redate::Action::Look, calendar: None, from: None, to: None },
-        };
+        let mut asked = redate::Request::default();
+        if let Run::Redate { calendar, from, to, .. } = run {
+            asked.action = redate::Action::Move;
+            (asked.calendar, asked.from, asked.to) = (Some(calendar.clone()), Some(*from), Some(*to));
+        }
         let plan = asked.plan(&self.config.business_days, self.clock.now());
         plan.map_err(wrong_dates)
     }
@@ -328,21 +363,6 @@ impl Console {
             }
         })
     }
-
-    /// The dates whose payments a redate moves, each with its scheduled payments; or the reason why it cannot start.
-    async fn closed_dates(&self, run: &Run) -> Result<Vec<(BusinessDate, i64)>, Problem> {
-        let dates = self.plan(run)?.dates;
-        let (Some(first), Some(last)) = (dates.first(), dates.last()) else { return Ok(Vec::new()) };
-        let counters = self.store.counters(*first, *last).await?;
-        let scheduled = |date| counters.get(&date).map_or(0, |known| known.counts.count(Status::Scheduled));
-        Ok(dates.into_iter().map(|date| (date, scheduled(date))).collect())
-    }
-}
-
-/// The numbers that a preview of a redate shows.
-fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
-    let payments = dates.iter().map(|(_, scheduled)| u64::try_from(*scheduled).unwrap_or_default()).sum();
-    Shown { dates: dates.len(), payments }
 }
 
 /// The payment that is the latest, before a run that concerns it.

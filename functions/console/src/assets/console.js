@@ -70,13 +70,14 @@
     let given = null;
     try {
       const response = await fetch(tokenUrl, { method: "POST", body: form, cache: "no-store", credentials: "omit" });
-      given = response.ok ? ((await response.json()).access_token ?? null) : null;
+      given = response.ok ? await response.json() : null;
     } catch {
       // Told below.
     }
     if (channel !== mine) return;
-    [token, isAccepted] = [given, false];
-    mayAct(token !== null && scope.includes("payments/operate"));
+    [token, isAccepted] = [given?.access_token ?? null, false];
+    // A provider names the scopes if they are others than those that were asked for.
+    may(token === null ? "" : (given.scope ?? scope));
     if (!token) return tell("The provider gave no token. Try again; if that does not help, see the console's client there.");
     say("Signed in.");
     showSession();
@@ -87,7 +88,7 @@
     [token, channel] = [null, channel?.close() ?? null];
     acted = false;
     dialog.close();
-    mayAct(false);
+    may("");
     clear();
     document.title = "Scheduled payments";
     showSession();
@@ -114,9 +115,11 @@
   }
 
   // Forms of actions are shown to whom they may help. The bank decides.
-  function mayAct(may) {
-    document.body.toggleAttribute("data-may-act", may);
-    $("rights").textContent = may ? "Signed in to act" : "Signed in to look";
+  function may(scope) {
+    const acts = scope.includes("payments/operate"), approves = scope.includes("payments/approve");
+    document.body.toggleAttribute("data-may-act", acts);
+    document.body.toggleAttribute("data-may-approve", approves);
+    $("rights").textContent = acts || approves ? `Signed in to ${[acts && "act", approves && "approve"].filter(Boolean).join(" and ")}` : "Signed in to look";
   }
 
   // Empties the page, and refuses what is under way.
@@ -312,7 +315,9 @@
   async function act(form) {
     const warn = (text) => (dialog.open ? tellIn($("dialog-problem"), text) : tell(text));
     if (!mayAsk()) return warn("Sign in to act.");
-    const mine = token, turn = (turns += 1), isPreview = form.elements.step?.value !== "do";
+    const { action, approval } = form.dataset, path = action ? "actions/" + action : "approvals/" + approval;
+    const isPreview = action ? form.elements.step?.value !== "do" : approval === "look";
+    const mine = token, turn = (turns += 1);
     const buttons = form.querySelectorAll("button");
     const fields = new URLSearchParams(new FormData(form)), selected = fields.getAll("payments");
     // The ids of a selection are the lines of one field.
@@ -320,13 +325,13 @@
     for (const button of buttons) button.disabled = true;
     warn("");
     try {
-      const response = await fetch("/console/actions/" + form.dataset.action, {
+      const response = await fetch("/console/" + path, {
         method: "POST", body: fields, cache: "no-store", credentials: "omit",
         headers: token ? { Authorization: "Bearer " + token } : {},
       });
       // Another preview was asked for, or another view: this one would take its place.
       if (token !== mine || (isPreview && turn !== turns)) return;
-      acted ||= form.elements.step?.value === "do";
+      acted ||= !isPreview;
       if (response.status === 401) return signOut("You are signed out. Sign in again to go on.");
       if (!response.ok) return warn(await explain(response));
       $("answer").innerHTML = await response.text();
@@ -360,7 +365,7 @@
   // A form names an action, or another view.
   document.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (event.target.dataset.action) return act(event.target);
+    if (event.target.dataset.action || event.target.dataset.approval) return act(event.target);
     const view = event.target.dataset.view ?? "find";
     const next = view + "?" + new URLSearchParams(new FormData(event.target));
     if (wanted() === next) show();
@@ -374,7 +379,7 @@
   });
 
   $("sign-in").addEventListener("click", () => signIn(clientId, "openid payments/inspect"));
-  $("sign-in-to-act").addEventListener("click", () => signIn(operateClientId, "openid payments/inspect payments/operate"));
+  $("sign-in-to-act").addEventListener("click", () => signIn(operateClientId, "openid payments/inspect payments/operate payments/approve"));
   $("sign-out").addEventListener("click", () => signOut("You are signed out."));
   window.addEventListener("hashchange", () => {
     acted = false;
@@ -384,6 +389,6 @@
   });
 
   showSession();
-  mayAct(!clientId);
+  may(clientId ? "" : "payments/operate");
   if (!clientId) document.addEventListener("DOMContentLoaded", show);
 })();

@@ -14,12 +14,14 @@ use payments_store::{DateCounters, StoreError};
 use crate::config::Paused;
 use crate::function::Console;
 use crate::guides::{
-    API_ERRORS, CANCELLED_PROCESSED, CONFLICTING_RESULTS, COUNTS_DRIFTED, PAUSE, PAYMENTS_OVERDUE, Place,
+    API_ERRORS, CANCELLED_PROCESSED, CONFLICTING_RESULTS, COUNTS_DRIFTED, FOUR_EYES_BYPASSED, PAUSE, PAYMENTS_OVERDUE,
+    Place,
 };
-use crate::html::{amount, grouped, link, payment_address, word};
+use crate::html::{amount, grouped, link, payment_address, person_of, word};
 use crate::operations::BankQueue;
 use crate::runs::Runs;
 use crate::times::Times;
+use crate::told::standing;
 use crate::views::attention::trouble::{Trouble, Until};
 use crate::views::queues::{entry, letters};
 
@@ -38,14 +40,14 @@ type Found = Result<Vec<Trouble>, &'static str>;
 
 impl Console {
     /// The strip of troubles, the most urgent first. It reads no shard of an index: the switch, the last run of each job, the open findings, the
-    /// counters of the last dates, the webhook endpoints with their places and the head of the log, the findings of the recount, the sizes of
-    /// the queues without a receiver, and the gate of the requests.
+    /// counters of the last dates, the webhook endpoints with their places and the head of the log, the findings of the recount, the actions of
+    /// the last hours, the sizes of the queues without a receiver, and the gate of the requests.
     pub(crate) async fn attention(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let times = self.times();
         let switch = self.known_switch().await;
         let held = switch.as_ref().ok().and_then(Option::as_ref);
-        let (findings, letters, gate, endpoints, log, drift, runs, overdue) = tokio::join!(
+        let (findings, letters, gate, endpoints, log, drift, runs, overdue, asked) = tokio::join!(
             self.contradictions(),
             self.dead_letters(),
             self.gate(),
@@ -53,7 +55,8 @@ impl Console {
             self.store.log_head(),
             self.drifted_dates(times),
             self.last_runs(),
-            self.overdue(held, times)
+            self.overdue(held, times),
+            self.asked_for(times)
         );
         let is_known = runs.as_ref().is_ok_and(Runs::is_complete);
         let runs = runs.map_err(|error| unknown("Last runs", &error)).unwrap_or_default();
@@ -67,7 +70,7 @@ impl Console {
         let of_runs = runs::troubles(&runs, self.config.paused, times);
         let switch = switch.map_err(|error| unknown("Switch", &error)).map(|switch| switch::troubles(switch, times));
         let mut troubles: Vec<Trouble> = self.pause().into_iter().collect();
-        for found in [switch, gate, overdue, Ok(of_runs), findings, letters, endpoints, drift] {
+        for found in [switch, gate, overdue, Ok(of_runs), asked, findings, letters, endpoints, drift] {
             troubles.extend(found.unwrap_or_else(|what| vec![unread(what)]));
         }
         if !is_known {
@@ -180,6 +183,17 @@ impl Console {
         let more = html! { "Due before today and not claimed, the first on " (times.date(*first)) };
         let (target, runbook) = (link("waiting", &[]), PAYMENTS_OVERDUE);
         Ok(vec![Trouble { view: "waiting", target, runbook, until: None, title, more }])
+    }
+
+    /// The actions that wait for a second person.
+    async fn asked_for(&self, times: Times) -> Found {
+        let waiting = self.waiting_for_second().await.map_err(|error| unknown("Actions to approve", &error))?;
+        let Some(first) = waiting.asked.last() else { return Ok(Vec::new()) };
+        let number = waiting.asked.len();
+        let title = format!("{number}{} to approve", if waiting.more { " or more" } else { "" });
+        let more = html! { (person_of(&first.intent.by)) " asked at " (times.minute(first.intent.at)) ". It " (standing(first, times).more) };
+        let (target, runbook) = (link("audit", &[]), FOUR_EYES_BYPASSED);
+        Ok(vec![Trouble { view: "audit", target, runbook, until: None, title, more }])
     }
 
     async fn drifted_dates(&self, times: Times) -> Found {

@@ -6,11 +6,13 @@ use payments_http::{Problem, ProblemKind, Query, Request};
 use payments_model::{BusinessDate, UtcSecond};
 use payments_store::{ActionName, AuditEntry, AuditMonth, AuditPage, StoreError};
 
+use crate::actions::decision;
+use crate::asked::{Asked, Standing, Waiting};
 use crate::function::Console;
-use crate::html::{copied, fact, foreign, link, payment_link, top};
+use crate::html::{copied, fact, foreign, link, payment_link, person_of, top};
 use crate::panel::{cards, empty, head};
 use crate::times::Times;
-use crate::told::{ACTIONS, Told, action, in_words, outcome, parts};
+use crate::told::{ACTIONS, Told, action, in_words, outcome, parts, standing};
 use crate::views::place_in;
 
 /// The items of one read: intents and outcomes of up to 50 actions.
@@ -53,7 +55,8 @@ impl Filter {
     fn has(&self, entry: &AuditEntry) -> bool {
         let holds = |text: &str, wanted: &str| text.to_lowercase().contains(&wanted.to_lowercase());
         let intent = &entry.intent;
-        let people = [person(&intent.by), intent.subject.as_deref().unwrap_or_default()];
+        let second = entry.outcome.as_ref().and_then(|outcome| outcome.second.as_deref()).unwrap_or_default();
+        let people = [person_of(&intent.by), intent.subject.as_deref().unwrap_or_default(), person_of(second)];
         (self.person.is_empty() || people.iter().any(|person| holds(person, &self.person)))
             && (self.action.is_empty() || intent.action == self.action)
             && (self.thing.is_empty() || holds(&intent.arguments, self.thing.trim_matches('"')))
@@ -66,6 +69,9 @@ impl Filter {
     }
 }
 
+/// An action of the trail, with its end in words.
+type Row = Result<(AuditEntry, Told), StoreError>;
+
 /// Actions, and the place from which to search on.
 struct Found {
     entries: Vec<Result<AuditEntry, StoreError>>,
@@ -73,7 +79,8 @@ struct Found {
 }
 
 impl Console {
-    /// The view of the trail: one read; with a filter, up to ten. Of one action, one read.
+    /// The view of the trail: one read; with a filter, up to ten. One for the actions that wait for a second person, unless the
+    /// view has a filter or a place, and one for each without an outcome. Of one action, one or two.
     pub(crate) async fn audit(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let query = request.query(&["month", "before", "entry", "person", "action", "thing"])?;
         if let Some(name) = query.text("entry")? {
@@ -91,23 +98,52 @@ impl Console {
             link("audit", &arguments)
         });
         let is_of_all = filter.is_empty() && before.is_none();
+        let is_now = month == AuditMonth::from_second(times.now);
+        let waiting = if is_of_all && is_now { Some(self.waiting_for_second().await?) } else { None };
+        let rows = self.with_ends(entries, times).await?;
         Ok(html! {
             (top(&html! { h1 tabindex="-1" { "Audit " span class="quiet" { (words) } } }, times))
+            @if let Some(waiting) = &waiting { (self::waiting(waiting, times)) }
             section class="panel" {
                 (form(&number, &filter))
-                @if entries.is_empty() {
+                @if rows.is_empty() {
                     (empty(&html! {
                         @if is_of_all { b { "Nobody acted in " (words) "." } }
                         @else if next.is_some() { b { "Nothing matches" } " among those that were searched." }
                         @else { b { "Nothing matches." } " " a href=(link("audit", &[("month", &number)])) { "Clear filters" } }
                     }))
-                } @else { (table(&entries, times)) }
+                } @else { (table(&rows, times)) }
             }
             p class="row" {
                 @if let Some(earlier) = earlier { a class="button" href=(earlier) { @if filter.is_empty() { "Earlier" } @else { "Search earlier ones" } } }
                 span class="quiet" { "Ordered by when each was asked for. The console changes and deletes no entry" }
             }
         })
+    }
+
+    /// The end of each action in words. One that needs a second person and has no outcome needs a read.
+    async fn with_ends(
+        &self,
+        entries: Vec<Result<AuditEntry, StoreError>>,
+        times: Times,
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::with_capacity(entries.len());
+        for entry in entries {
+            rows.push(match entry {
+                Ok(entry) if entry.intent.first.is_some() && entry.outcome.is_none() => {
+                    let decision = self.store.approval(entry.intent.name).await?;
+                    let asked = Asked::new(entry.clone(), decision);
+                    let told = asked.map_or_else(|| outcome(&entry.intent.action, None), |it| standing(&it, times));
+                    Ok((entry, told))
+                }
+                Ok(entry) => {
+                    let told = outcome(&entry.intent.action, entry.outcome.as_ref());
+                    Ok((entry, told))
+                }
+                Err(error) => Err(error),
+            });
+        }
+        Ok(rows)
     }
 
     /// Reads actions before a place. With a filter it reads on, within a bound.
@@ -130,12 +166,18 @@ impl Console {
         Ok(found)
     }
 
-    /// The view of one action: one read.
+    /// The view of one action: one read, and one more if it needs a second person.
     async fn audited(&self, name: ActionName) -> Result<Markup, Problem> {
         let nothing =
             || Problem::new(ProblemKind::NoSuchRoute, "The trail has no such action; look at the month again.");
-        let AuditEntry { intent, outcome: ended } = self.store.audit_entry(name).await?.ok_or_else(nothing)?;
-        let (times, told) = (self.times(), outcome(&intent.action, ended.as_ref()));
+        let entry = self.store.audit_entry(name).await?.ok_or_else(nothing)?;
+        let decision = if entry.intent.first.is_some() { self.store.approval(name).await? } else { None };
+        let (times, asked) = (self.times(), Asked::new(entry.clone(), decision));
+        let AuditEntry { intent, outcome: ended } = entry;
+        let told = match &asked {
+            Some(asked) if ended.is_none() => standing(asked, times),
+            _ => outcome(&intent.action, ended.as_ref()),
+        };
         let month = AuditMonth::from_second(name.previewed_at).to_string();
         Ok(html! {
             (top(&html! { div class="row" { h1 tabindex="-1" { "Action" } (pill(&told)) } }, times))
@@ -145,6 +187,7 @@ impl Console {
                     (fact("Previewed", &when(name.previewed_at, times)))
                     (fact("Confirmed", &when(intent.at, times)))
                     (fact("By", &who(&intent.by, intent.subject.as_deref())))
+                    @if let Some(asked) = &asked { (second(asked, times)) }
                     (fact("Action", &html! { (intent.action) }))
                     @for line in intent.arguments.lines() {
                         @let (name, value) = line.split_once(": ").unwrap_or(("", line));
@@ -158,6 +201,36 @@ impl Console {
             }
             p class="row" { a class="button" href=(link("audit", &[("month", &month)])) { "All of the month" } }
         })
+    }
+}
+
+/// The actions that wait for a second person.
+fn waiting(waiting: &Waiting, times: Times) -> Markup {
+    let number = waiting.asked.len();
+    let says = if number == 1 { "1 action waits".to_owned() } else { format!("{number} actions wait") };
+    html! {
+        @if number > 0 || waiting.more { section class="notice" {
+            h2 { (says) " for a second person" @if waiting.more { ", perhaps others" } }
+            @for asked in &waiting.asked {
+                p { (action(&asked.intent)) "Asked by " b { (person_of(&asked.intent.by)) } " at " (times.minute(asked.intent.at)) ". It " (standing(asked, times).more) "." }
+                div class="row" { (decision::opens(asked.intent.name)) }
+            }
+        } }
+    }
+}
+
+/// The plan and the two persons of an action.
+fn second(asked: &Asked, times: Times) -> Markup {
+    html! {
+        (fact("Person", &html! { span class="id any" { (asked.first.person) } }))
+        (fact("Plan", &html! { span class="id any" { (asked.first.hash) } }))
+        (fact("Second", &html! { @match &asked.decision {
+            Some(decision) => {
+                (if decision.is_approved { "approved by " } else { "refused by " }) (who(&decision.by, Some(decision.person.as_str()))) " " (when(decision.at, times))
+            }
+            None if matches!(asked.standing(times.now), Standing::Waits(_)) => { (standing(asked, times).more) (decision::opens(asked.intent.name)) }
+            None => "nobody",
+        } }))
     }
 }
 
@@ -206,12 +279,12 @@ fn in_words_month(month: &AuditMonth) -> String {
     first.map_or_else(|_| month.to_string(), |first| first.as_chrono().format("%B %Y").to_string())
 }
 
-fn table(entries: &[Result<AuditEntry, StoreError>], times: Times) -> Markup {
+fn table(rows: &[Row], times: Times) -> Markup {
     let columns = [("When", ""), ("Who", ""), ("Action", ""), ("Outcome", ""), ("Entry", "act")];
     let rows = html! {
-        @for entry in entries {
-            @match entry {
-                Ok(entry) => (row(entry, times)),
+        @for row in rows {
+            @match row {
+                Ok((entry, told)) => (self::row(entry, told, times)),
                 Err(error) => tr { td class="all" colspan="5" { span class="pill warn" { "Unreadable" } small { (unreadable(error)) } } },
             }
         }
@@ -219,14 +292,14 @@ fn table(entries: &[Result<AuditEntry, StoreError>], times: Times) -> Markup {
     cards("What operators did, newest first", &columns, &rows)
 }
 
-fn row(entry: &AuditEntry, times: Times) -> Markup {
+fn row(entry: &AuditEntry, told: &Told, times: Times) -> Markup {
     let AuditEntry { intent, outcome: ended } = entry;
-    let (told, id) = (outcome(&intent.action, ended.as_ref()), intent.name.id.to_string());
+    let (id, second) = (intent.name.id.to_string(), ended.as_ref().and_then(|ended| ended.second.as_deref()));
     html! { tr {
         td { (when(intent.at, times)) small { (times.age(intent.at)) } }
-        td class="end" { (who(&intent.by, intent.subject.as_deref())) }
+        td class="end" { (who(&intent.by, intent.subject.as_deref())) @if let Some(second) = second { " and " (who(second, None)) } }
         td class="all" { (action(intent)) }
-        td class="st" { (pill(&told)) small { (foreign(&told.more)) } }
+        td class="st" { (pill(told)) small { (foreign(&told.more)) } }
         td class="act" { a class="id" title=(id) href=(link("audit", &[("entry", &place_text(intent.name))])) { (id.split('-').next().unwrap_or(&id)) } }
     } }
 }
@@ -243,16 +316,11 @@ fn when(at: UtcSecond, times: Times) -> Markup {
 
 /// The operator, who leads to all of that person's actions.
 fn who(by: &str, subject: Option<&str>) -> Markup {
-    let name = person(by);
+    let name = person_of(by);
     html! {
         a href=(link("audit", &[("person", name)])) { (foreign(name)) }
         @if let Some(subject) = subject.filter(|subject| *subject != name) { small { (foreign(subject)) } }
     }
-}
-
-/// The name of an actor, without its kind.
-fn person(by: &str) -> &str {
-    by.split_once(':').map_or(by, |(_, name)| name)
 }
 
 fn unreadable(error: &StoreError) -> &'static str {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
-use payments_model::{BusinessDate, Status};
+use payments_model::{BusinessDate, DayCounts, Status};
 use payments_store::{Job, LogHead, ReportRun, StoreError, StoredEvidence};
 
 use crate::config::Paused;
@@ -114,6 +114,7 @@ impl Console {
                     @else { (form("redate", "Redate…", "danger", &select)) }
                 }))
                 (panel(&html! { "Recount" }, &html! { "Without dates, those of each night" }, &form("start-recount", "Recount…", "", &dates(false))))
+                (panel(&html! { "Repair counters" }, &html! { "A second person approves it" }, &form("repair-counters", "Repair…", "danger", &dates(true))))
                 (panel(&html! { "Cancel payments by id" }, &html! { "Up to 100" }, &html! {
                     form data-action="cancel" class="pad" {
                         label { "Ids, one a line" textarea name="payments" rows="4" maxlength="8000" required {} }
@@ -223,22 +224,22 @@ fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>, runs: &Runs, times: 
     )
 }
 
+/// The payments of a date by status.
+pub(crate) fn counts_in_words(counts: &DayCounts) -> String {
+    let known = Status::ALL.iter().map(|status| (counts.count(*status), word(*status).to_lowercase()));
+    let known = known.filter(|(count, _)| *count != 0);
+    let known: Vec<_> = known.map(|(count, word)| format!("{} {word}", grouped(count.into()))).collect();
+    if known.is_empty() { "no payment".to_owned() } else { known.join(", ") }
+}
+
 fn finding_row(date: BusinessDate, finding: &StoredEvidence, times: Times) -> Markup {
     let text = date.to_string();
-    let counts = |evidence: &payments_store::Evidence| {
-        let known = Status::ALL.iter().map(|status| (evidence.recounted.count(*status), word(*status).to_lowercase()));
-        let known: Vec<_> = known
-            .filter(|(count, _)| *count != 0)
-            .map(|(count, word)| format!("{} {word}", grouped(count.into())))
-            .collect();
-        if known.is_empty() { "no payment".to_owned() } else { known.join(", ") }
-    };
     html! { tr {
         th scope="row" { a href=(link("day", &[("date", &text)])) { (times.date(date)) } }
         @match &finding.evidence {
             Some(evidence) => {
                 td class="end" { (times.at(evidence.found_at)) small { (times.age(evidence.found_at)) } }
-                td class="all" { (counts(evidence)) }
+                td class="all" { (counts_in_words(&evidence.recounted)) }
             }
             None => { td class="end quiet" { "unknown" } td class="all" { span class="pill warn" { "Unreadable" } } }
         }

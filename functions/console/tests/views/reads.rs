@@ -12,7 +12,8 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         ("day?date=2026-12-24", "Query", LANES + 1),
         ("ahead", "Query", LANES + 1),
         ("run?job=sweep&since=2026-11-20T08:00:00Z", "Query", 1),
-        ("audit", "Query", 1),
+        // And the actions of the last hours, some of which wait for a second person.
+        ("audit", "Query", 1 + 1),
         ("audit?person=duty&action=cancel&thing=0b5e7a2c", "Query", 1),
         ("list?date=2026-12-24&status=SCHEDULED", "Query", SHARDS),
         ("list?date=2026-12-24&status=SCHEDULED&reference=rent", "Query", SHARDS),
@@ -51,13 +52,13 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         operations.sort_unstable();
         assert_eq!(operations, [vec!["GetItem"], vec!["Query"; queries]].concat(), "{wanted}");
     }
-    // The head of the log, for the bank, the strip and those that wait the switch; and the last runs, the endpoints and their places, or the findings of the
-    // recount. The strip of troubles also reads the open findings and the counters.
+    // The head of the log, for the bank, the strip and those that wait the switch; and the last runs, the endpoints and their places, or the
+    // findings of the recount. The strip of troubles also reads the open findings, the counters and the last actions.
     for (wanted, gets, queries) in [
         ("endpoints", 1, 3),
         ("endpoints?id=shop", 1, 3),
         ("bank", 3, 2),
-        ("attention", 2, LANES + 5),
+        ("attention", 2, LANES + 6),
         ("waiting", 1, 2 * SHARDS + 1),
     ] {
         drop(alone.recorder.take_operations());

@@ -3,8 +3,10 @@
 use std::iter::successors;
 
 use chrono::TimeDelta;
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
+use super::action::ActionId;
+use super::second::{Consent, Ticket, parsed};
 use crate::calendar::instant::{BusinessDate, UtcSecond};
 use crate::calendar::zone::BusinessZone;
 
@@ -19,19 +21,30 @@ const DEFAULT_DAYS_AHEAD: u32 = 90;
 /// The most dates of one run: a leap year.
 const MAX_DATES: i64 = 366;
 
+/// The age at which a finding can be repaired. The stream keeps its records for 24 hours. A change
+/// that is not counted by then never will be, so a difference that remains is drift and not delay.
+pub const REPAIRABLE_AFTER: TimeDelta = TimeDelta::hours(25);
+
 /// The request of a schedule or an operator: `{"action":"recount"}`, with optional dates, or
-/// `{"action":"repair","from":"2026-12-01","to":"2026-12-01"}`, with both dates. Both are included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// `{"action":"repair","from":"2026-12-01","to":"2026-12-01","ticket":"INC-4711"}`, with both dates. Both are included. The
+/// console names the approved action instead of a ticket.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// The action.
     pub action: Action,
     /// The first date.
-    #[serde(default, deserialize_with = "date")]
+    #[serde(default, deserialize_with = "parsed")]
     pub from: Option<BusinessDate>,
     /// The last date.
-    #[serde(default, deserialize_with = "date")]
+    #[serde(default, deserialize_with = "parsed")]
     pub to: Option<BusinessDate>,
+    /// The ticket of a repair that nobody approved in the console.
+    #[serde(default, deserialize_with = "parsed")]
+    pub ticket: Option<Ticket>,
+    /// The action of the console that two persons agreed on.
+    #[serde(default, deserialize_with = "parsed")]
+    pub approval: Option<ActionId>,
 }
 
 /// The function's actions.
@@ -50,6 +63,11 @@ pub enum RequestError {
     /// A repair has no dates.
     #[error("a repair needs dates; send {{\"action\":\"repair\",\"from\":\"YYYY-MM-DD\",\"to\":\"YYYY-MM-DD\"}}")]
     NoDates,
+    /// A repair has neither an approval nor a ticket.
+    #[error(
+        "a repair needs two persons: ask for it in the console, or send \"ticket\", which sets off FourEyesBypassed"
+    )]
+    Alone,
     /// The first date is after the last.
     #[error("\"from\" ({0}) is after \"to\" ({1}); give the earlier date as \"from\"")]
     Reversed(BusinessDate, BusinessDate),
@@ -58,19 +76,23 @@ pub enum RequestError {
     TooMany(i64, BusinessDate, BusinessDate),
 }
 
-fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDate>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
-}
-
 impl Request {
+    /// The consent to a repair.
+    #[must_use]
+    pub fn consent(&self) -> Consent {
+        Consent::from_fields(self.ticket.as_ref(), self.approval, None)
+    }
+
     /// Returns the dates in order.
     ///
     /// # Errors
-    /// The dates are missing, in the wrong order or too many.
+    /// The dates are missing, in the wrong order or too many, or a repair has no consent.
     pub fn dates(&self, zone: BusinessZone, now: UtcSecond) -> Result<Vec<BusinessDate>, RequestError> {
         if self.action == Action::Repair && (self.from.is_none() || self.to.is_none()) {
             return Err(RequestError::NoDates);
+        }
+        if self.action == Action::Repair && self.consent() == Consent::Alone {
+            return Err(RequestError::Alone);
         }
         let today = zone.date_of(now);
         // Clocks do not change at noon, so whole days lead from date to date.
@@ -111,8 +133,14 @@ mod tests {
             (r#"{"action":"recount","from":null}"#, "2026-11-06 to 2027-02-18: 105"),
             (r#"{"action":"recount","from":"2026-11-20"}"#, "2026-11-20 to 2027-02-18: 91"),
             (r#"{"action":"recount","to":"2026-11-20"}"#, "2026-11-06 to 2026-11-20: 15"),
-            (r#"{"action":"repair","from":"2026-12-01","to":"2026-12-01"}"#, "2026-12-01 to 2026-12-01: 1"),
-            (r#"{"action":"repair","from":"2027-01-01","to":"2028-01-01"}"#, "2027-01-01 to 2028-01-01: 366"),
+            (
+                r#"{"action":"repair","from":"2026-12-01","to":"2026-12-01","ticket":"INC-1"}"#,
+                "2026-12-01 to 2026-12-01: 1",
+            ),
+            (
+                r#"{"action":"repair","from":"2027-01-01","to":"2028-01-01","approval":"00000000-0000-5000-8000-000000000001"}"#,
+                "2027-01-01 to 2028-01-01: 366",
+            ),
         ] {
             assert_eq!(dates(request, now), want, "{request}");
         }
@@ -139,7 +167,7 @@ mod tests {
             (r#"{"action":"recout"}"#, "unknown variant `recout`, expected `recount` or `repair`"),
             (
                 r#"{"action":"recount","date":"2026-12-01"}"#,
-                "unknown field `date`, expected one of `action`, `from`, `to`",
+                "unknown field `date`, expected one of `action`, `from`, `to`, `ticket`, `approval`",
             ),
             (
                 r#"{"action":"recount","from":"1 December"}"#,
@@ -149,10 +177,16 @@ mod tests {
                 r#"{"action":"recount","from":"2026-11-31"}"#,
                 "expected an existing date as YYYY-MM-DD, such as 2026-12-01",
             ),
+            (
+                r#"{"action":"repair","from":"2026-12-01","to":"2026-12-01"}"#,
+                "a repair needs two persons: ask for it in the ",
+            ),
+            (r#"{"action":"repair","ticket":"a\nb"}"#, "a ticket is 1 to 100 characters of printable ASCII"),
+            (r#"{"action":"repair","approval":"x"}"#, "an action's id is a UUID in lower case"),
             (r#"{"action":"repair"}"#, r#"a repair needs dates; send {"action":"repair","from":"YYYY-MM-DD","to":"#),
             (r#"{"action":"repair","to":"2026-12-01"}"#, "a repair needs dates; send "),
             (
-                r#"{"action":"repair","from":"2026-12-02","to":"2026-12-01"}"#,
+                r#"{"action":"repair","from":"2026-12-02","to":"2026-12-01","ticket":"INC-1"}"#,
                 "\"from\" (2026-12-02) is after \"to\" (2026-12-01); give ",
             ),
             (
@@ -160,7 +194,7 @@ mod tests {
                 "2026-01-01 to 2027-02-18 are 414 dates, too many for one run; give ",
             ),
             (
-                r#"{"action":"repair","from":"2027-01-01","to":"2028-01-02"}"#,
+                r#"{"action":"repair","from":"2027-01-01","to":"2028-01-02","ticket":"INC-1"}"#,
                 "2027-01-01 to 2028-01-02 are 367 dates, too many for one run; give \"from\" and \"to\" with at most 366 dates",
             ),
         ] {

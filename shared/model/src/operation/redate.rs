@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::iter::successors;
 
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
+use super::action::ActionId;
+use super::second::{Consent, Ticket, parsed};
 use crate::business_days::closed_days::Calendar;
 use crate::business_days::settings::BusinessDays;
 use crate::calendar::instant::{BusinessDate, UtcSecond};
@@ -19,7 +21,7 @@ pub const DAYS_BACK: u32 = 7;
 
 /// The request of an operator, `{"calendar":"T2","from":"2026-12-28","to":"2026-12-28","action":"move"}`, or of the schedule,
 /// `{"action":"look"}`. Both dates are included.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// The action.
@@ -29,11 +31,20 @@ pub struct Request {
     #[serde(default)]
     pub calendar: Option<String>,
     /// The first date.
-    #[serde(default, deserialize_with = "date")]
+    #[serde(default, deserialize_with = "parsed")]
     pub from: Option<BusinessDate>,
     /// The last date.
-    #[serde(default, deserialize_with = "date")]
+    #[serde(default, deserialize_with = "parsed")]
     pub to: Option<BusinessDate>,
+    /// The ticket of a move of more payments than one person moves, which nobody approved in the console.
+    #[serde(default, deserialize_with = "parsed")]
+    pub ticket: Option<Ticket>,
+    /// The action of the console that two persons agreed on.
+    #[serde(default, deserialize_with = "parsed")]
+    pub approval: Option<ActionId>,
+    /// The most payments on which they agreed.
+    #[serde(default)]
+    pub most: Option<u64>,
 }
 
 /// The function's actions.
@@ -70,6 +81,11 @@ pub enum RequestError {
     /// The range is too long.
     #[error("{0} dates are too many for one run; give \"from\" and \"to\" with at most {MAX_DATES} dates")]
     TooMany(i64),
+    /// The payments are more than one person moves, or than two agreed on.
+    #[error(
+        "the dates have more than {0} scheduled payments in the calendar's currencies, which need two persons: ask for the move in the console, or send \"ticket\", which sets off FourEyesBypassed"
+    )]
+    Alone(u64),
 }
 
 /// The plan of a run: its calendars, the dates on which one of them is closed, and the action.
@@ -81,11 +97,8 @@ pub struct Plan {
     pub dates: Vec<BusinessDate>,
     /// The action.
     pub action: Action,
-}
-
-fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDate>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+    /// The consent to a move.
+    pub consent: Consent,
 }
 
 impl Request {
@@ -114,7 +127,8 @@ impl Request {
         let today = days.date_of(now);
         let is_closed = |date: &BusinessDate| calendars.values().any(|calendar| calendar.is_closed(*date));
         let dates = self.dates(today)?.filter(is_closed).collect();
-        Ok(Plan { calendars, dates, action: self.action })
+        let consent = Consent::from_fields(self.ticket.as_ref(), self.approval, self.most);
+        Ok(Plan { calendars, dates, action: self.action, consent })
     }
 
     /// Returns the dates in order. Some may have passed: payments are scheduled on them if the sweep was paused.
@@ -195,7 +209,10 @@ mod tests {
         const MOVE: &str = r#"{"action":"move","calendar":"GB","from":"2026-12-28","to":"2026-12-28"}"#;
         for (request, want) in [
             (r#"{"action":"mave"}"#, "unknown variant `mave`, expected `look` or `move`"),
-            (r#"{"date":"2026-12-28"}"#, "unknown field `date`, expected one of `action`, `calendar`, `from`, `to`"),
+            (
+                r#"{"date":"2026-12-28"}"#,
+                "unknown field `date`, expected one of `action`, `calendar`, `from`, `to`, `ticket`, `approval`, `most`",
+            ),
             (r#"{"from":"Christmas"}"#, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
             (r#"{"action":"move"}"#, "a move needs a calendar and dates; send {\"action\":\"move\",\"calendar\":"),
             (r#"{"action":"move","from":"2026-12-28","to":"2026-12-28"}"#, "a move needs a calendar and dates; send "),

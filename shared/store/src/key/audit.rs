@@ -63,6 +63,11 @@ pub(crate) fn audit_partition(month: &AuditMonth) -> String {
     format!("AUDIT#{month}")
 }
 
+/// The partition key of a month's decisions of second persons: `APPROVAL#<YYYY-MM>`.
+pub(crate) fn approval_partition(month: &AuditMonth) -> String {
+    format!("APPROVAL#{month}")
+}
+
 /// The sort key of an action's intent: `<previewedAt>#<actionId>`.
 pub(crate) fn audit_sort(name: ActionName) -> String {
     format!("{}#{}", name.previewed_at, name.id)

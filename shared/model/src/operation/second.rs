@@ -1,0 +1,208 @@
+//! Four eyes: the person of a token, the hash of a plan that two persons see, and the ticket of a run without them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, de};
+use sha2::{Digest as _, Sha256};
+
+use super::action::ActionId;
+
+/// The most payments, or dead letters, that one person moves with one action.
+pub const ALONE: u64 = 100;
+
+/// The longest name of a person, in bytes: as long as a `sub` of OpenID Connect may be.
+const MAX_PERSON_BYTES: usize = 255;
+
+/// The longest ticket, in bytes.
+const MAX_TICKET_BYTES: usize = 100;
+
+/// The digits of a hash.
+const HASH_DIGITS: usize = 64;
+
+/// A person, as the claim of the bank's provider spells it. Two persons are the same if each byte is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person(String);
+
+/// A claim that names no person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it has to be 1 to {MAX_PERSON_BYTES} characters of visible ASCII, one text, and no mail address: an address has several spellings, and others get it later"
+)]
+pub struct PersonError;
+
+impl FromStr for Person {
+    type Err = PersonError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // API Gateway passes an array as its elements in brackets, so one person could have two spellings.
+        let is_plain =
+            text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'@') && !text.starts_with(['[', '{']);
+        let is_one = (1..=MAX_PERSON_BYTES).contains(&text.len()) && is_plain;
+        if is_one { Ok(Self(text.to_owned())) } else { Err(PersonError) }
+    }
+}
+
+/// The SHA-256 of a plan's facts: what the first person previewed, and the second one sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanHash(String);
+
+/// A text that is not the hash of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the hash of a plan has {HASH_DIGITS} hexadecimal digits in lower case")]
+pub struct PlanHashError;
+
+impl PlanHash {
+    /// The hash of an action with its arguments. Each part has its length, so different plans differ.
+    #[must_use]
+    pub fn from_facts(action: &str, arguments: &str) -> Self {
+        let text = format!("{}:{action}{}:{arguments}", action.len(), arguments.len());
+        Self(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The first digits, for people to compare.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        &self.0[..12]
+    }
+}
+
+impl FromStr for PlanHash {
+    type Err = PlanHashError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+        let is_hash = text.len() == HASH_DIGITS && text.bytes().all(is_digit);
+        if is_hash { Ok(Self(text.to_owned())) } else { Err(PlanHashError) }
+    }
+}
+
+as_text!(Person, PlanHash, Ticket);
+
+/// The ticket under which somebody invokes a function without a second person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket(String);
+
+/// A text that is not a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a ticket is 1 to {MAX_TICKET_BYTES} characters of printable ASCII, such as INC-4711")]
+pub struct TicketError;
+
+impl FromStr for Ticket {
+    type Err = TicketError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        let is_ticket = !text.trim().is_empty() && text.len() <= MAX_TICKET_BYTES && is_printable;
+        if is_ticket { Ok(Self(text.to_owned())) } else { Err(TicketError) }
+    }
+}
+
+/// The reason why a run may do more than one person may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consent {
+    /// There is none.
+    Alone,
+    /// The console names the action that two persons agreed on, which moves at most so many payments.
+    Approved(ActionId, u64),
+    /// Somebody invoked the function with a ticket, and an alarm says so.
+    Ticket(Ticket),
+}
+
+impl Consent {
+    /// The consent of a request's fields. A ticket counts first: it sets off the alarm.
+    #[must_use]
+    pub fn from_fields(ticket: Option<&Ticket>, approval: Option<ActionId>, most: Option<u64>) -> Self {
+        match (ticket, approval) {
+            (Some(ticket), _) => Self::Ticket(ticket.clone()),
+            (None, Some(action)) => Self::Approved(action, most.unwrap_or(ALONE)),
+            (None, None) => Self::Alone,
+        }
+    }
+
+    /// The ticket.
+    #[must_use]
+    pub fn ticket(&self) -> Option<&Ticket> {
+        if let Self::Ticket(ticket) = self { Some(ticket) } else { None }
+    }
+
+    /// The most payments that a run moves; `None` without a limit.
+    #[must_use]
+    pub fn most(&self) -> Option<u64> {
+        match self {
+            Self::Alone => Some(ALONE),
+            Self::Approved(_, most) => Some(*most),
+            Self::Ticket(_) => None,
+        }
+    }
+}
+
+/// Reads a field of a request that is a text, and parses it.
+pub(super) fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_has_one_spelling_and_is_no_mail_address() {
+        let long = "a".repeat(256);
+        for (text, is_one) in [
+            ("ana", true),
+            ("auth0|5f7c8ec7c33c6c004bbafe82", true),
+            ("8c7e1b1e-3f0e-4a55-9d0e-5b6a0d1f2c3d", true),
+            (&long[1..], true),
+            (&long, false),
+            ("", false),
+            ("ana ben", false),
+            ("[ana]", false),
+            ("[ana ben]", false),
+            ("{\"id\":1}", false),
+            ("ana@example.com", false),
+            ("aná", false),
+            ("ana\n", false),
+        ] {
+            assert_eq!(text.parse::<Person>().is_ok(), is_one, "{text:?}");
+        }
+        let person = |text: &str| text.parse::<Person>().unwrap();
+        assert_eq!(person("ana"), person("ana"));
+        assert_ne!(person("ana"), person("Ana"));
+    }
+
+    #[test]
+    fn a_hash_is_of_each_part_of_a_plan() {
+        let hash = PlanHash::from_facts("redate", "payments: 7");
+        assert_eq!(hash.to_string().parse(), Ok(hash.clone()));
+        for other in [("redate", "payments: 8"), ("redat", "epayments: 7"), ("repair-counters", "payments: 7")] {
+            assert_ne!(hash, PlanHash::from_facts(other.0, other.1), "{other:?}");
+        }
+        for text in ["", &hash.as_str()[1..], &hash.as_str().to_uppercase(), &"g".repeat(64)] {
+            assert_eq!(text.parse::<PlanHash>(), Err(PlanHashError), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_ticket_is_bounded_and_counts_before_an_approval() {
+        for (text, is_one) in
+            [("INC-4711", true), ("INC 4711: holiday", true), (" ", false), ("", false), ("a\nb", false)]
+        {
+            assert_eq!(text.parse::<Ticket>().is_ok(), is_one, "{text:?}");
+        }
+        assert_eq!("a".repeat(101).parse::<Ticket>(), Err(TicketError));
+        let (ticket, action) = ("INC-1".parse().unwrap(), "00000000-0000-5000-8000-000000000001".parse().ok());
+        for (ticket, approval, most) in [
+            (None, None, Some(ALONE)),
+            (None, action, Some(7)),
+            (Some(&ticket), None, None),
+            (Some(&ticket), action, None),
+        ] {
+            assert_eq!(Consent::from_fields(ticket, approval, Some(7)).most(), most);
+        }
+        assert_eq!(Consent::from_fields(None, action, None).most(), Some(ALONE));
+    }
+}
