@@ -37,8 +37,8 @@ use crate::actions::letters::Letters;
 use crate::actions::preview::counted;
 use crate::actions::run::Run;
 use crate::actions::send_again::SendAgain;
-use crate::asked::CONFIRMED_WITHIN;
 use crate::actions::switch::TurnSwitch;
+use crate::asked::CONFIRMED_WITHIN;
 use crate::function::{Console, no_such_page};
 use crate::told::{CANCEL, REFUSED, UNKNOWN};
 

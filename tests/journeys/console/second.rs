@@ -20,20 +20,20 @@ const LATER: &str = "2026-11-20T13:00:00Z";
 const TOO_LATE: &str = "2026-11-20T13:00:01Z";
 
 /// A token of the client that acts, with these scopes beside inspect.
-fn signed(person: &str, scope: &str) -> Value {
+pub(super) fn signed(person: &str, scope: &str) -> Value {
     token(&json!({ "client_id": "local-console", "sub": person, "scope": format!("payments/inspect {scope}") }))
 }
 
-fn ana() -> Value {
+pub(super) fn ana() -> Value {
     signed("ana", "payments/operate")
 }
 
-fn ben() -> Value {
+pub(super) fn ben() -> Value {
     signed("ben", "payments/approve")
 }
 
 /// A bank whose operators sign in, with so many dead letters.
-async fn bank(letters: usize) -> Result<World> {
+pub(super) async fn bank(letters: usize) -> Result<World> {
     let world = World::with(|environment| environment.require_tokens = true).await?;
     add(&world, letters)?;
     Ok(world)
@@ -76,7 +76,7 @@ async fn decision(world: &World, wish: &str) -> Result<Ask> {
     Ok(decision_on(wish, intent.name, &hash))
 }
 
-fn decision_on(wish: &str, name: ActionName, hash: &PlanHash) -> Ask {
+pub(super) fn decision_on(wish: &str, name: ActionName, hash: &PlanHash) -> Ask {
     let form = format!("at={}&id={}&hash={hash}", name.previewed_at, name.id);
     let ask = Ask::post(&format!("/console/approvals/{wish}"));
     ask.header("Content-Type", "application/x-www-form-urlencoded").text(&form)

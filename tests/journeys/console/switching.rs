@@ -1,12 +1,13 @@
 //! Operators stop and resume all claims and sends, and hold due dates; the strip and the view Bank say so.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use payments_machine::given::turn_switch;
 use payments_model::Hold;
-use payments_tests::World;
 use payments_tests::tables::{audited, item, text};
+use payments_tests::{Reply, World};
 
-use super::acting::{Offered, confirm, offered, preview};
+use super::acting::{Offered, confirm, offered, preview, preview_of};
+use super::second::{ana, bank, ben, decision_on, signed};
 use super::{page, rent};
 
 const BEGAN: &str = "2026-12-01T14:02:00Z";
@@ -136,5 +137,37 @@ async fn a_full_or_damaged_switch_says_what_to_do() -> Result<()> {
     }
     assert!(turned(&world, "stop", &stop, "why").await?.starts_with("refused: The switch cannot be read"));
     assert!(preview(&world, "start-sweep", "").await?.contains("All claims and sends are stopped"));
+    Ok(())
+}
+
+/// Ana's confirmation of an action of the switch.
+async fn turned_by_ana(world: &World, name: &str, form: &str) -> Result<Reply> {
+    let reply = world.send_authorized(&ana(), preview_of(name, form)).await?.with_status(200)?;
+    let offer = Offered::parse(&reply.text)?.with("reason", "a wrong feed");
+    world.send_authorized(&ana(), offer.ask()).await?.with_status(200)
+}
+
+#[tokio::test]
+async fn one_person_stops_and_holds_and_two_resume_and_release() -> Result<()> {
+    let dates = "from=2026-12-01&to=2026-12-01";
+    for (first, second, form) in [("stop", "resume", ""), ("hold-dates", "release-dates", dates)] {
+        let world = bank(0).await?;
+        turned_by_ana(&world, first, form).await?;
+        let switch = world.store().await.switch().await?;
+        assert!(switch.stopped || !switch.holds.is_empty(), "{first}: {switch:?}");
+        let waits = turned_by_ana(&world, second, form).await?;
+        assert!(waits.text.contains("waits for a second person until 13:00"), "{second}: {waits}");
+        assert_eq!(world.store().await.switch().await?, switch, "{second}");
+        let trail = world.audit_trail().await?;
+        let intent =
+            trail.iter().map(|entry| &entry.intent).find(|intent| intent.action == second).context("no intent")?;
+        let hash = intent.first.as_ref().context("it needs one person")?.hash.clone();
+        let approve = decision_on("approve", intent.name, &hash);
+        world.send_authorized(&signed("ana", "payments/approve"), approve.clone()).await?.with_status(403)?;
+        assert_eq!(world.store().await.switch().await?, switch, "{second}");
+        world.send_authorized(&ben(), approve).await?.with_status(200)?;
+        let freed = world.store().await.switch().await?;
+        assert!(!freed.stopped && freed.holds.is_empty() && freed.freed_at.is_some(), "{second}: {freed:?}");
+    }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Moving dead letters back to the queue from which they came.
 
 use maud::html;
-use payments_http::{Form, Problem, invalid_field};
+use payments_http::{Form, Problem, ProblemKind, invalid_field};
 
 use crate::actions::preview::{Buttons, Preview, counted};
 use crate::actions::standstill::Standstill;

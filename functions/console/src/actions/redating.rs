@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use payments_http::Problem;
 use payments_model::redate::Plan;
-use payments_model::{BusinessDate, Status};
+use payments_model::{BusinessDate, Status, Switch};
 use payments_store::Job;
 
 use crate::actions::preview::counted;
@@ -35,7 +35,12 @@ impl Console {
     }
 
     /// The effect of a redate on these dates.
-    pub(super) fn redated(&self, dates: &[(BusinessDate, i64)], calendar: &str, runs: &Runs) -> Markup {
+    pub(super) fn redated(
+        &self,
+        dates: &[(BusinessDate, i64)],
+        calendar: &str,
+        (runs, switch): (&Runs, Option<&Switch>),
+    ) -> Markup {
         if dates.is_empty() {
             return html! {
                 p class="notice" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
@@ -55,6 +60,9 @@ impl Console {
                 code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event, and " b { "nothing takes it back" } ". See " (HOLIDAY) "."
             }
             p { b { (counted_so_far(runs, times)) } }
+            @if dates.iter().any(|(date, _)| switch.is_some_and(|switch| switch.is_held(*date))) {
+                p class="notice" { "Some of these dates are held, and a hold does not follow the payments: hold the open dates first, or they are claimed there." }
+            }
             (panel(&html! { (counted(dates.len(), "closed date")) }, &html! { "scheduled: about, and in all currencies" }, &cards("Closed dates", &columns, &rows)))
         }
     }

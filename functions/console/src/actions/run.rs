@@ -256,7 +256,7 @@ impl Console {
                 let asked = calendar;
                 let (calendar, shown) = (calendar.clone(), Some(numbers(&dates)));
                 seen = Run::Redate { calendar, from: *from, to: *to, shown };
-                self.redated(&dates, asked, &runs)
+                self.redated(&dates, asked, (&runs, self.known_switch().await?.as_ref()))
             }
         };
         let shown = html! {
@@ -276,7 +276,7 @@ impl Console {
         Ok(match run {
             Run::Look | Run::Redate { .. } => None,
             Run::Sweep | Run::Redrive => self.standstill().await?,
-            Run::Report | Run::Archive | Run::Recount { .. } => self.pause_of_all(),
+            Run::Report | Run::Archive | Run::Recount { .. } | Run::Repair { .. } => self.pause_of_all(),
         })
     }
 

@@ -29,15 +29,6 @@ enum Wish {
 }
 
 impl Action {
-    /// Whether a second person has to approve the action.
-    pub(super) fn needs_second(&self) -> bool {
-        match self {
-            Self::MoveLetters(letters) => letters.shown.is_some_and(|shown| shown > ALONE),
-            Self::Start(run) => run.needs_second(),
-            Self::Cancel(_) | Self::SendAgain(_) | Self::CloseFinding(_) | Self::Endpoint(..) => false,
-        }
-    }
-
     /// The action of an intent, as its arguments name it.
     fn from_intent(intent: &AuditIntent) -> Result<Self, Problem> {
         let fields = intent.arguments.lines().filter_map(|line| line.split_once(": "));
@@ -48,9 +39,19 @@ impl Action {
 }
 
 impl Console {
+    /// Whether a second person has to approve the action. Where nobody signs in, one person resumes what one person stopped.
+    fn needs_second(&self, action: &Action) -> bool {
+        match action {
+            Action::MoveLetters(letters) => letters.shown.is_some_and(|shown| shown > ALONE),
+            Action::Start(run) => run.needs_second(),
+            Action::Switch(turn) => turn.frees() && self.config.sign_in.is_some(),
+            Action::Cancel(_) | Action::SendAgain(_) | Action::CloseFinding(_) | Action::Endpoint(..) => false,
+        }
+    }
+
     /// The first person of an action that needs two, with its plan; `None` if it needs one.
     pub(super) fn first(&self, request: &Request<'_>, action: &Action) -> Result<Option<First>, Problem> {
-        if !action.needs_second() {
+        if !self.needs_second(action) {
             return Ok(None);
         }
         let hash = PlanHash::from_facts(action.name(), &action.arguments());
@@ -60,7 +61,7 @@ impl Console {
     /// The preview of an action with the notice of the second person, if it needs one.
     pub(super) fn noticed(&self, request: &Request<'_>, action: &Action, preview: Preview) -> Result<Preview, Problem> {
         match preview.buttons {
-            Some(buttons) if action.needs_second() => {
+            Some(buttons) if self.needs_second(action) => {
                 self.person(request)?;
                 Ok(decision::noticed(&preview.shown, &buttons))
             }

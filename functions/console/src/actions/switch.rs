@@ -33,8 +33,8 @@ enum Turn {
     Resume(Option<u64>),
     /// Claim no payment of these due dates.
     Hold(BusinessDate, BusinessDate),
-    /// End the hold of exactly these due dates.
-    Release(BusinessDate, BusinessDate),
+    /// End the hold of exactly these due dates. The preview showed the switch at this version.
+    Release(BusinessDate, BusinessDate, Option<u64>),
 }
 
 /// A turn of the switch with its reason, which the confirmation has.
@@ -57,7 +57,7 @@ impl TurnSwitch {
             STOP => Ok(Turn::Stop),
             RESUME => version(form).map(Turn::Resume),
             HOLD => dates(form).map(|(from, to)| Turn::Hold(from, to)),
-            RELEASE => dates(form).map(|(from, to)| Turn::Release(from, to)),
+            RELEASE => dates(form).and_then(|(from, to)| Ok(Turn::Release(from, to, version(form)?))),
             _ => return None,
         };
         Some(turn.and_then(|turn| Ok(Self { turn, reason: Reason::read(form)? })))
@@ -77,23 +77,32 @@ impl TurnSwitch {
             Turn::Stop => "Stop all claims and sends".to_owned(),
             Turn::Resume(_) => "Resume claims and sends".to_owned(),
             Turn::Hold(from, to) => format!("Hold the payments due {}", dates_in_words(from, to)),
-            Turn::Release(from, to) => format!("Release the payments due {}", dates_in_words(from, to)),
+            Turn::Release(from, to, _) => format!("Release the payments due {}", dates_in_words(from, to)),
         }
     }
 
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
-        let mut fields = match self.turn {
-            Turn::Stop => Vec::new(),
-            Turn::Resume(version) => version.into_iter().map(|version| ("version", version.to_string())).collect(),
-            Turn::Hold(from, to) | Turn::Release(from, to) => vec![("from", from.to_string()), ("to", to.to_string())],
+        let (dates, version) = match self.turn {
+            Turn::Stop => (None, None),
+            Turn::Resume(version) => (None, version),
+            Turn::Hold(from, to) => (Some((from, to)), None),
+            Turn::Release(from, to, version) => (Some((from, to)), version),
         };
+        let dates = dates.map(|(from, to)| [("from", from.to_string()), ("to", to.to_string())]);
+        let mut fields: Vec<_> = dates.into_iter().flatten().collect();
+        fields.extend(version.map(|version| ("version", version.to_string())));
         fields.extend(self.reason.iter().map(|reason| (REASON, reason.as_str().to_owned())));
         fields
     }
 
     /// Whether it can be confirmed.
     pub(super) fn is_previewed(&self) -> bool {
-        self.reason.is_some() && self.turn != Turn::Resume(None)
+        self.reason.is_some() && !matches!(self.turn, Turn::Resume(None) | Turn::Release(_, _, None))
+    }
+
+    /// Whether payments are claimed or sent after it that were not before.
+    pub(super) fn frees(&self) -> bool {
+        matches!(self.turn, Turn::Resume(_) | Turn::Release(..))
     }
 }
 
@@ -136,7 +145,10 @@ impl Turn {
                     Ok(Switch { holds, ..next })
                 }
             },
-            Self::Release(from, to) => match hold(from, to) {
+            Self::Release(from, to, seen) => match hold(from, to) {
+                Some(_) if seen != Some(known.version) => {
+                    Err("not released, the switch changed since the preview".to_owned())
+                }
                 None if known.freed_at.is_some_and(|at| at >= since) => Err(self.done()),
                 None => Err("not released, no hold has exactly these dates".to_owned()),
                 Some(_) => {
@@ -184,14 +196,14 @@ impl Console {
                 "Hold them",
                 "Do not hold them",
             ),
-            Turn::Release(from, to) => (
-                html! {
+            Turn::Release(from, to, _) => {
+                seen.turn = Turn::Release(from, to, Some(known.version));
+                let shown = html! {
                     p { "The next sweep claims those that are due, if no other hold covers their date." }
                     (self.counted(from, to, "Scheduled").await?)
-                },
-                "Release them",
-                "Keep them held",
-            ),
+                };
+                (shown, "Release them", "Keep them held")
+            }
         };
         let change = SwitchChange { by: Actor::sweep(), at: self.clock.now(), reason: String::new() };
         let (shown, buttons) = match seen.turn.applied(&known, &change, UtcSecond::MAX) {
