@@ -137,7 +137,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     spawn_local(expiry::run(Arc::clone(&bank)));
     restores::start(&bank, &files, settings.days);
     redates::start(&bank, settings.days);
-    undos::start(&bank, &files, settings);
+    undos::start(&bank, &files, settings.days);
     let mut checker = Checker::new(settings.outages.is_empty().then(|| settings.dispatch_attempts()));
     for _ in 0..settings.days {
         pause(TimeDelta::days(1)).await;

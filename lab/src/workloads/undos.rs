@@ -11,7 +11,7 @@ use fastrand::Rng;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use payments_files::{PlanReader, PlanRow, UndoEnd, decode_part, part_path, plan_path};
 use payments_machine::layers::attributes::text;
-use payments_machine::layers::random::happens;
+use payments_machine::layers::random::{Seed, happens};
 use payments_model::{PaymentId, Switch, UndoId, UtcSecond};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -38,18 +38,23 @@ const TRIES: u32 = 120;
 /// The most payments of a plan that are read at once.
 const ALL: usize = 1_000_000;
 
+/// Whether a month has undos. Other months are as if the function did not exist: its schedule does not run in them.
+pub(crate) fn are_in(settings: &Settings, seed: Seed) -> bool {
+    settings.days >= LEAST_DAYS
+        && settings.outages.is_empty()
+        && !settings.without.contains(&FaultKind::WrongFeed)
+        && happens(&mut seed.source("undos in the month"), PER_THOUSAND)
+}
+
 /// Starts the operators who undo payments.
-pub(crate) fn start(bank: &Arc<Bank>, files: &Arc<dyn ObjectStore>, settings: &Settings) {
-    if settings.days >= LEAST_DAYS && settings.outages.is_empty() && bank.faults.has(FaultKind::WrongFeed) {
-        spawn_local(run(Arc::clone(bank), Arc::clone(files), settings.days));
+pub(crate) fn start(bank: &Arc<Bank>, files: &Arc<dyn ObjectStore>, days: u32) {
+    if bank.undos {
+        spawn_local(run(Arc::clone(bank), Arc::clone(files), days));
     }
 }
 
 async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
     let mut random = bank.seed.source("undos");
-    if !happens(&mut random, PER_THOUSAND) {
-        return;
-    }
     let last = bank.begin + TimeDelta::days(i64::from(days) - 2);
     loop {
         let left = last - bank.time.now();
