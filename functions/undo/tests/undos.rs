@@ -225,6 +225,23 @@ async fn a_run_begins_again_after_a_restore_although_the_tables_do_not_know_it()
     Ok(())
 }
 
+/// The results say that the payment is cancelled, but a restored head is scheduled.
+#[tokio::test]
+async fn a_run_begins_again_with_its_plan_and_not_after_its_results() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    alone.run(&plan, false).await?;
+    let cancelled = alone.given.store.stored_head(&payment.key()).await?.context("no head")?;
+    alone.given.store.remove_head(&cancelled).await?;
+    alone.given.store.put_head(&Head::scheduled(&payment)).await?;
+    for (again, status) in [(false, Status::Scheduled), (true, Status::Cancelled)] {
+        assert_eq!(ends(&alone.run(&plan, again).await?), json!({ "cancelled": 1 }));
+        assert_eq!(alone.status(&payment).await?, status, "again: {again}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_run_without_time_is_open_and_the_schedule_goes_on_with_it() -> Result<()> {
     let alone = Alone::start().await?;
