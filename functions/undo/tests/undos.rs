@@ -151,9 +151,26 @@ async fn only_the_plan_that_was_approved_runs() -> Result<()> {
     let other = PlanOutcome { sha256: "0".repeat(64), ..plan.clone() };
     let error = alone.run(&other, false).await.unwrap_err().to_string();
     assert!(error.contains("does not have the approved SHA-256"), "{error}");
-    let error = alone.run(&PlanOutcome { plan: 7, ..plan }, false).await.unwrap_err().to_string();
+    let error = alone.run(&PlanOutcome { plan: 7, ..plan.clone() }, false).await.unwrap_err().to_string();
     assert!(error.contains("has no plan 7"), "{error}");
+    // Another file in the plan's place.
+    let (files, path) = (&alone.given.stack.reports, plan.file.as_str().into());
+    files.put(&path, b"another plan".as_slice().into()).await?;
+    let error = alone.run(&plan, false).await.unwrap_err().to_string();
+    assert!(error.contains("does not have the approved SHA-256"), "{error}");
     assert_eq!(alone.status(&payment).await?, Status::Scheduled);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_plan_never_replaces_a_file() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    // As of a plan that was written, and not noted.
+    let (files, first) = (&alone.given.stack.reports, payments_files::plan_path(&ID.parse()?, 1));
+    files.put(&first, b"a plan".as_slice().into()).await?;
+    assert_eq!(alone.plan(by_ids(&[&payment])).await?.plan, 2);
+    assert_eq!(files.get(&first).await?.bytes().await?, b"a plan".as_slice());
     Ok(())
 }
 
