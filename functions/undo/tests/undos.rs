@@ -24,7 +24,7 @@ impl Alone {
         let given = Given::at(NOW, |_| {}).await?;
         let files = std::sync::Arc::clone(&given.stack.reports);
         let new = |config, store, clock, metrics| Undo::new(config, store, files, clock, metrics);
-        let undo = given.function("undo", |lookup| Config::read(lookup), new)?;
+        let undo = given.function("undo", Config::read, new)?;
         Ok(Self { given, undo })
     }
 
@@ -232,7 +232,7 @@ async fn a_run_begins_again_after_a_restore_although_the_tables_do_not_know_it()
     restored.given.stack.reports.put(&plan.file.as_str().into(), file.into()).await?;
     let files = std::sync::Arc::clone(&restored.given.stack.reports);
     let new = |config, store, clock, metrics| Undo::new(config, store, files, clock, metrics);
-    let undo = restored.given.function("undo", |lookup| Config::read(lookup), new)?;
+    let undo = restored.given.function("undo", Config::read, new)?;
     let restored = Alone { undo, ..restored };
     for again in [false, true] {
         let run = restored.run(&plan, again).await?;
