@@ -1,4 +1,4 @@
-//! Requests of operators and schedules: recounts, redates, the switch, and the actions of the console with their two persons.
+//! Requests of operators and schedules: recounts, redates, undos, the switch, and the actions of the console with their two persons.
 
 pub(crate) mod action;
 pub mod recount;
@@ -6,3 +6,4 @@ pub mod redate;
 pub mod redrive;
 pub mod second;
 pub(crate) mod switch;
+pub mod undo;
