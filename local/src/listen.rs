@@ -166,9 +166,13 @@ impl Listener {
 /// Parses the URL of a program of this machine or its network.
 fn target(url: &str) -> Result<Uri> {
     let uri: Option<Uri> = url.parse().ok();
-    let uri = uri.filter(|uri| uri.scheme() == Some(&Scheme::HTTP) && uri.authority().is_some());
+    let uri = uri.filter(|uri| {
+        uri.scheme() == Some(&Scheme::HTTP) && uri.authority().is_some_and(|to| !to.as_str().contains('@'))
+    });
     uri.with_context(|| {
-        format!("--forward-to is {url:?}; give the URL of your program, such as http://127.0.0.1:3000/hooks")
+        // A password is not printed.
+        let shown = if url.contains('@') { "a URL with a name or a password" } else { url };
+        format!("--forward-to is {shown}; give the URL of your program, such as http://127.0.0.1:3000/hooks")
     })
 }
 

@@ -59,7 +59,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a shared id", "settle/shared-transaction-id", &["SharedTransactionIds"]),
         ("an unknown payment", "settle/unknown-payment", &["UnknownPayments"]),
         ("wrong counters", "recount/recount-dates", &["CountsDrifted"]),
-        ("a repair with a ticket", "recount/repair", &["CountsDrifted", "FourEyesBypassed"]),
+        ("a repair with a ticket", "recount/repair", &["FourEyesBypassed"]),
         ("a report after nine hours", "report/report", &["ReportsLate"]),
         // One of the payments has the rule refuse.
         ("a holiday that was announced", "redate/look", &["WaitingForRedate", "LeftOnClosedDate"]),

@@ -35,7 +35,7 @@ async fn one_person_stops_all_with_a_reason_and_the_strip_says_so_first() -> Res
     world.forget();
     let offer = offered(&world, "stop", "").await?;
     assert_eq!(world.recorder.take_operations(), ["GetItem"], "a stop reads no shard");
-    for reason in ["", " ", "a\nb", &"é".repeat(201)] {
+    for reason in ["", " ", "a\nb", "\u{200b}", "\u{3164}", "-", "why\u{202e}", &"é".repeat(201)] {
         world.answered(offer.clone().with("reason", reason).ask(), 400).await?;
     }
     assert!(!world.store().await.switch().await?.stopped);
@@ -110,6 +110,16 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
     assert!(waiting.contains(", held</small>") && !waiting.contains(" late</small>"), "{waiting}");
     let released = turned(&world, "release", &offered(&world, "release-dates", form).await?, "why").await?;
     assert_eq!(released, "released; the next sweep claims what is due");
+    // A release is of the hold that it showed, and says what else keeps payments from their claim.
+    turned(&world, "hold-2", &offered(&world, "hold-dates", form).await?, "why").await?;
+    let late = offered(&world, "release-dates", form).await?;
+    turned(&world, "stop-2", &offered(&world, "stop", "").await?, "why").await?;
+    assert_eq!(turned(&world, "late-2", &late, "why").await?, "not released, the switch changed since the preview");
+    let shown = preview(&world, "release-dates", form).await?;
+    assert!(shown.contains("this waits until somebody resumes") && shown.contains("Held by "), "{shown}");
+    let released = turned(&world, "release-2", &offered(&world, "release-dates", form).await?, "why").await?;
+    assert_eq!(released, "released; the next sweep claims what is due, once somebody resumes");
+    turned(&world, "resume-2", &offered(&world, "resume", "").await?, "why").await?;
     assert!(page(&world, "attention").await?.contains("<b>1 overdue</b>"));
     assert!(page(&world, "waiting").await?.contains(" late</small>"));
     let shown = preview(&world, "release-dates", form).await?;

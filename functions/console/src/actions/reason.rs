@@ -12,7 +12,7 @@ pub(super) const REASON: &str = "reason";
 /// The longest reason, in bytes of UTF-8.
 const MAX_REASON_BYTES: usize = 4 * MAX_REASON;
 
-/// A reason: 1 to 200 characters without control characters.
+/// A reason: 1 to 200 characters, some of them letters or digits, without control characters and those that turn the direction of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reason(String);
 
@@ -22,10 +22,13 @@ impl FromStr for Reason {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let fits = (1..=MAX_REASON).contains(&text.chars().count());
-        if fits && !text.chars().any(char::is_control) {
+        // The fillers of Hangul are letters that nobody sees.
+        let is_seen =
+            |it: char| it.is_alphanumeric() && !matches!(it, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}');
+        if fits && text.chars().any(is_seen) && !text.chars().any(is_forbidden) {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!("a reason has 1 to {MAX_REASON} characters, on one line"))
+        Err(format!("a reason has 1 to {MAX_REASON} characters, on one line, that people can read"))
     }
 }
 
@@ -40,6 +43,12 @@ impl Reason {
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Control characters, and marks of a direction or of a line's end.
+fn is_forbidden(it: char) -> bool {
+    it.is_control()
+        || matches!(it, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The field in which a dialog asks for a reason.

@@ -10,6 +10,7 @@ use crate::function::Console;
 use crate::guides::INCIDENT;
 use crate::html::{day, fact, grouped};
 use crate::operations::BankQueue;
+use crate::views::switch::changed;
 
 /// The longest date and the longest version of a switch, in bytes.
 const MAX_DATE_BYTES: usize = 10;
@@ -149,7 +150,11 @@ impl Turn {
                 Some(_) if seen != Some(known.version) => {
                     Err("not released, the switch changed since the preview".to_owned())
                 }
-                None if known.freed_at.is_some_and(|at| at >= since) => Err(self.done()),
+                None if known.freed_at.is_some_and(|at| at >= since)
+                    && seen.is_some_and(|seen| seen < known.version) =>
+                {
+                    Err(self.done())
+                }
                 None => Err("not released, no hold has exactly these dates".to_owned()),
                 Some(_) => {
                     let holds = known.holds.iter().filter(|hold| (hold.from, hold.to) != (from, to)).cloned().collect();
@@ -198,8 +203,12 @@ impl Console {
             ),
             Turn::Release(from, to, _) => {
                 seen.turn = Turn::Release(from, to, Some(known.version));
+                let hold = known.holds.iter().find(|hold| (hold.from, hold.to) == (from, to));
                 let shown = html! {
+                    @if let Some(hold) = hold { p { "Held " (changed(&hold.change, self.times())) } }
                     p { "The next sweep claims those that are due, if no other hold covers their date." }
+                    @if known.stopped { p class="notice" { "All claims and sends are stopped, so this waits until somebody resumes." } }
+                    (self.pause_notice())
                     (self.counted(from, to, "Scheduled").await?)
                 };
                 (shown, "Release them", "Keep them held")
@@ -232,18 +241,38 @@ impl Console {
                 (fact("In the queue", &html! { "about " (grouped(waiting.into())) " requests, which the stop left there" }))
                 (fact("Held", &html! { (known.holds.len()) " holds stay" }))
             } }
+            (self.pause_notice())
             p { "What is sent cannot be taken back. Before you resume, cancel or hold the wrong payments. See " (INCIDENT) "." }
         })
     }
 
+    /// What was done, and what still keeps payments from their claim.
+    fn done(&self, turn: Turn, switch: &Switch) -> String {
+        let (done, is_paused) = (turn.done(), self.pause_of_all().is_some());
+        match turn {
+            Turn::Resume(_) | Turn::Release(..) if is_paused => format!("{done}, once Paused is none"),
+            Turn::Release(..) if switch.stopped => format!("{done}, once somebody resumes"),
+            _ => done,
+        }
+    }
+
+    fn pause_notice(&self) -> Markup {
+        html! {
+            @if self.pause_of_all().is_some() {
+                p class="notice" { "The parameter Paused is set, so this waits until it is none." }
+            }
+        }
+    }
+
     /// The scheduled payments of some dates.
     async fn counted(&self, from: BusinessDate, to: BusinessDate, name: &str) -> Result<Markup, Problem> {
-        let last = to.min(from.plus_days(DAYS_COUNTED));
-        let counters = self.store.counters(from, last).await?;
+        let first = from.max(self.today().minus_days(DAYS_BACK)).min(to);
+        let last = to.min(first.plus_days(DAYS_COUNTED));
+        let counters = self.store.counters(first, last).await?;
         let scheduled: i64 = counters.values().map(|date| date.counts.count(Status::Scheduled).max(0)).sum();
         Ok(html! {
             section class="panel" { dl class="facts" {
-                (fact(name, &html! { b { (grouped(scheduled.into())) } @if last < to { " until " (day(last)) ", and later ones" } }))
+                (fact(name, &html! { b { (grouped(scheduled.into())) } @if (first, last) != (from, to) { " from " (day(first)) " to " (day(last)) ", and others before or after" } }))
             } }
         })
     }
@@ -260,7 +289,7 @@ impl Console {
                 Err(line) => return Ok(line),
             };
             if self.store.change_switch(&next).await? {
-                return Ok(turn.turn.done());
+                return Ok(self.done(turn.turn, &next));
             }
         }
         Err(Problem::repeat())

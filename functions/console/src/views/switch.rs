@@ -6,7 +6,7 @@ use payments_store::StoreError;
 
 use crate::function::Console;
 use crate::guides::{INCIDENT, SWITCH_UNREADABLE};
-use crate::html::fact;
+use crate::html::{fact, foreign};
 use crate::panel::{hidden, opens, panel};
 use crate::times::Times;
 
@@ -75,6 +75,6 @@ impl Console {
 }
 
 /// The operator, the time and the reason of a change.
-fn changed(change: &SwitchChange, times: Times) -> Markup {
-    html! { "by " (change.by.name()) ", " (times.aged(change.at)) ": " (change.reason) }
+pub(crate) fn changed(change: &SwitchChange, times: Times) -> Markup {
+    html! { "by " (change.by.name()) ", " (times.aged(change.at)) ": " (foreign(&change.reason)) }
 }
