@@ -76,6 +76,28 @@ async fn a_cancel_costs_three_units() -> Result<()> {
     Ok(())
 }
 
+/// Beside it, a plan and a run write items of their own to the long-term table.
+#[tokio::test]
+async fn an_undone_payment_costs_what_a_cancel_costs() -> Result<()> {
+    let world = World::open().await?;
+    let order = payment(DataKind::Incompressible, 7_000);
+    let (id, due_date) = ("0123456789abcdef", order["scheduledFor"].clone());
+    world.create_all((0..100).map(|n| entry("tenant", n, order.clone()))).await?;
+    let undo = async |request| {
+        world.forget();
+        let handle = |event| world.functions().undo.handle(event);
+        invoke_until(handle, request, NO_DEADLINE).await
+    };
+    let plan = json!(undo(json!({ "action": "plan", "id": id, "select": { "dueDate": due_date } })).await?);
+    assert_eq!(plan["payments"], 100);
+    let run = json!({ "action": "run", "id": id, "plan": 1, "sha256": plan["sha256"], "approvedBy": "an action" });
+    assert_eq!(json!(undo(run).await?)["runs"][0]["ends"], json!({ "cancelled": 100 }));
+    let mut writes = world.take_write_units();
+    writes.retain(|(_, place), _| place != "history");
+    assert_eq!(writes, units("UpdateItem", [("payments", 100), ("payments/due", 200)]));
+    Ok(())
+}
+
 #[tokio::test]
 async fn listing_a_hundred_payments_costs_what_their_heads_cost() -> Result<()> {
     let world = World::open().await?;

@@ -5,6 +5,7 @@
 //! cargo test -p payments-memory` takes a quarter of an hour. The default is fewer payments, for `just others`.
 
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::sqs::SqsEvent;
@@ -26,7 +27,7 @@ const ROLE: &str = "PAYMENTS_MEMORY_ROLE";
 const ENGINE: &str = "PAYMENTS_MEMORY_ENGINE";
 
 /// The work that is measured.
-const WORK: [&str; 5] = ["sweep", "settle", "report", "recount", "archive"];
+const WORK: [&str; 6] = ["undo", "sweep", "settle", "report", "recount", "archive"];
 
 /// The number of payments, unless `PAYMENTS` sets another.
 const PAYMENTS: usize = 3_000;
@@ -42,6 +43,12 @@ const DELIVERIES: usize = 10;
 
 /// The due date of the payments.
 const DAY: &str = "2026-11-20";
+
+/// The due date of the payments that are undone.
+const UNDONE: &str = "2026-11-27";
+
+/// The undo.
+const UNDO: &str = "0123456789abcdef";
 
 /// The night after.
 const NOW: &str = "2026-11-24T03:00:00Z";
@@ -88,21 +95,22 @@ fn measure_each() -> Result<()> {
 /// Fills the tables with due payments.
 async fn fill(stack: &Stack, payments: usize) -> Result<()> {
     let store = &Store::new(stack.environment.client(), stack.environment.tables.clone());
-    let heads = futures::stream::iter(0..payments)
-        .map(|n| async move { store.put_head(&scheduled(n)?).await.map_err(anyhow::Error::from) });
+    let dates = [DAY, UNDONE].into_iter().flat_map(|date| (0..payments).map(move |n| (n, date)));
+    let heads = futures::stream::iter(dates)
+        .map(|(n, date)| async move { store.put_head(&scheduled(n, date)?).await.map_err(anyhow::Error::from) });
     heads.buffer_unordered(32).try_for_each(|_| async { Ok(()) }).await
 }
 
 /// Returns a due payment. Each has its own payee, and ids have their maximum length, which is the worst case: the report
 /// keeps a sum for each payee.
-fn scheduled(n: usize) -> Result<Head> {
+fn scheduled(n: usize, date: &str) -> Result<Head> {
     let account = format!("account-{:040}", n / 25).parse()?;
-    let payment_id = PaymentId::derive(&account, &n.to_string().parse()?);
+    let payment_id = PaymentId::derive(&account, &format!("{n}-{date}").parse()?);
     let instruction = Instruction {
         account,
         payee: format!("payee-{n:042}").parse()?,
         money: Money { amount: i64::try_from(n + 1)?.try_into()?, currency: "GBP".parse()? },
-        scheduled_for: DAY.parse()?,
+        scheduled_for: date.parse()?,
         date_rule: None,
         reference: None,
         data: None,
@@ -119,13 +127,24 @@ async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize)
     run(&functions, "recount", json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now).await?;
     let idle = memory_kib("VmRSS")?;
     std::fs::write("/proc/self/clear_refs", "5").context("the peak cannot be reset")?;
-    let mut done = 0;
+    let began = Instant::now();
+    let (mut done, mut plan) = (0, Value::Null);
+    if work == "undo" {
+        let request = json!({ "action": "plan", "id": UNDO, "select": { "dueDate": UNDONE } });
+        plan = run(&functions, "undo", request, now).await?;
+        println!("undo: planned within {:?}", began.elapsed());
+    }
     while done < payments {
         let action = json!({ "action": work });
         let (function, input, counts): (_, _, &[&str]) = match work {
             "sweep" => ("daily-due-sweeper", action, &["/claimed", "/alreadyClaimed"]),
             "report" => ("report", action, &["/reported"]),
             "recount" => ("recount", json!({ "action": work, "from": DAY, "to": DAY }), &["/drifts/0/recounted/total"]),
+            "undo" => {
+                let approved =
+                    json!({ "action": "run", "id": UNDO, "plan": 1, "sha256": plan["sha256"], "approvedBy": "a test" });
+                ("undo", approved, &["/runs/0/ends/cancelled"])
+            }
             "archive" => ("archive", action, &["/archived", "/alreadyGone"]),
             _ => ("settle", action, &[]),
         };
@@ -144,7 +163,7 @@ async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize)
         drop(stack.metrics.take());
     }
     let above = memory_kib("VmHWM")?.saturating_sub(idle);
-    println!("{work}: {done} payments, {above} KiB above idle at the most");
+    println!("{work}: {done} payments within {:?}, {above} KiB above idle at the most", began.elapsed());
     ensure!(above <= MAX_KIB, "{work} used {above} KiB above idle for {done} payments; the limit is {MAX_KIB}");
     Ok(())
 }
@@ -154,7 +173,7 @@ async fn settle(functions: &Functions, from: usize, payments: usize) -> Result<u
     let batch = from..payments.min(from + 10);
     let count = batch.len();
     let record = |n: usize| -> Result<Value> {
-        let Head { payment_id, account, payee, due_at, money, .. } = scheduled(n)?;
+        let Head { payment_id, account, payee, due_at, money, .. } = scheduled(n, DAY)?;
         let result = json!({
             "v": 1, "kind": "settlement", "paymentId": payment_id.to_string(),
             "amountMinor": money.amount.get(), "currency": money.currency.code(), "payeeAccountId": payee.as_str(), "accountId": account.as_str(), "dueAt": due_at.to_string(),
