@@ -18,7 +18,7 @@ mod reports;
 mod rows;
 mod run;
 pub(crate) mod share;
-mod switch;
+pub(crate) mod switch;
 pub(crate) mod waiting;
 
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Requests of operators and schedules: recounts, redates, undos, the switch, and the actions of the console with their two persons.
+//! Requests of operators and schedules: recounts, redates, undos, the switch, and actions with their two persons.
 
 pub(crate) mod action;
 pub mod recount;

@@ -246,7 +246,7 @@ impl Console {
         })
     }
 
-    /// What was done, and what still keeps payments from their claim.
+    /// The outcome of a turn, and the reason why payments still wait.
     fn done(&self, turn: Turn, switch: &Switch) -> String {
         let (done, is_paused) = (turn.done(), self.pause_of_all().is_some());
         match turn {

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use payments_model::{Currency, Status, UndoId, UtcSecond};
 use serde::{Deserialize, Serialize};
 
+use crate::conditional::equations;
 use crate::error::StoreError;
 use crate::item::{Fault, Item, item_key, key_of, number, to_item};
 use crate::key::undo_partition;
@@ -198,12 +199,16 @@ impl Store {
         ids.and_then(parse).map_err(|fault: Fault| StoreError::unreadable(table, key_of(&key), fault))
     }
 
-    /// Puts an undo, whose revision is one more than that of the undo it was made of: 2 write units for each KB, and 2 for the
-    /// open ones. Returns whether it did: another change may have been faster.
+    /// Changes an undo to this one, whose revision is one more than that of the undo it was made of: 2 write units for each KB, and 2
+    /// for the open ones. Returns whether it did: another change may have been faster. Attributes that this version does not know stay.
     pub async fn change_undo(&self, undo: &Undo) -> Result<bool, StoreError> {
-        let put = Put::builder()
+        let (assignments, names, values) = equations(&undo.item()?, ", ");
+        let change = Update::builder()
             .table_name(&self.tables.history)
-            .set_item(Some(undo.item()?))
+            .set_key(Some(undo_key(undo.id.as_str())))
+            .update_expression(format!("SET {assignments}"))
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
             .condition_expression("revision = :seen OR (attribute_not_exists(pk) AND :seen = :never)")
             .expression_attribute_values(":seen", number(undo.revision.saturating_sub(1)))
             .expression_attribute_values(":never", number(0))
@@ -215,7 +220,8 @@ impl Store {
             .expression_attribute_values(":ids", AttributeValue::Ss(vec![undo.id.to_string()]))
             .build();
         let action = TransactWriteItem::builder;
-        let actions = put.and_then(|put| Ok(vec![action().put(put).build(), action().update(open?).build()]));
+        let actions =
+            change.and_then(|change| Ok(vec![action().update(change).build(), action().update(open?).build()]));
         if self.transact(actions).await?.is_ok() {
             return Ok(true);
         }

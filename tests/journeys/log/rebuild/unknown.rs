@@ -1,13 +1,14 @@
 //! Attributes that only a later version knows survive every writer, a restore included.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_model::{Actor, DayCounts, EventFilter, Switch};
+use payments_model::{Actor, DayCounts, EventFilter, Switch, UtcSecond};
 use payments_store::{
-    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, WebhookCommit,
+    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, Store, Undo, UndoPlan, UndoRun,
+    WebhookCommit,
 };
 use payments_tests::given::create_endpoint;
 
@@ -18,11 +19,12 @@ use crate::redate;
 use crate::report::settlements;
 
 /// The kinds of items that nobody changes once they are written.
-const WRITTEN_ONCE: [ItemKind; 6] = [
+const WRITTEN_ONCE: [ItemKind; 7] = [
     ItemKind::FirstDetails,
     ItemKind::AmendedDetails,
     ItemKind::AuditIntent,
     ItemKind::AuditOutcome,
+    ItemKind::Approval,
     ItemKind::OpenFinding,
     ItemKind::Segment,
 ];
@@ -151,6 +153,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     // An operator turns the switch.
     let switch = Switch { version: 1 + u64::from(is_again), ..Switch::default() };
     ensure!(store.change_switch(&switch).await?, "it is turned");
+    undos(&store, is_again, now).await?;
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");
@@ -174,6 +177,20 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         let cancel =
             json!({ "step": "do", "payments": format!("{}@1", bank.id("e")), "at": now.to_string(), "id": action });
         bank.answered(Ask::post("/console/actions/cancel").json(&cancel), 200).await?;
+    }
+    Ok(())
+}
+
+/// An undo, whose run goes on. Later there is another.
+async fn undos(store: &Store, is_again: bool, now: UtcSecond) -> Result<()> {
+    let run =
+        UndoRun { approved_by: "an action".to_owned(), began_at: now, place: 0, ends: BTreeMap::new(), ended_at: None };
+    let (totals, sha256) = (BTreeMap::new(), "f".repeat(64));
+    let plan = UndoPlan { number: 1, sha256, payments: 0, totals, held_at: now, run: Some(run) };
+    let undo = |id: &str, revision| anyhow::Ok(Undo { id: id.parse()?, revision, plans: vec![plan.clone()] });
+    ensure!(store.change_undo(&undo("0123456789abcdef", 1 + u64::from(is_again))?).await?, "it is changed");
+    if is_again {
+        ensure!(store.change_undo(&undo("fedcba9876543210", 1)?).await?, "it is another");
     }
     Ok(())
 }
