@@ -51,6 +51,9 @@ pub struct SweepOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[entry(ignore)]
     pub oldest_left_seconds: Option<u64>,
+    /// The due dates that their limit holds, if there is a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub days_held: Option<u64>,
     /// The switch, as the sweep saw it last.
     #[serde(flatten)]
     #[entry(flatten)]

@@ -103,6 +103,7 @@ pub use operation::switch::{Hold, MAX_HOLDS, MAX_REASON, Switch, SwitchChange};
 pub use operation::{recount, redate, redrive};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
+pub use payment::day_limit::{DayLimit, DayLimitError, DayTotal};
 pub use payment::finding::{Finding, FindingClosed, ResultHash, ResultHashError, Told};
 pub use payment::forms::{Details, Head, Instruction, MAX_TRAIL_ENTRIES, REDATED, TrailEntry};
 pub use payment::limits::{PaymentLimits, PaymentLimitsError};

@@ -5,13 +5,17 @@ use payments_model::BusinessDate;
 use crate::counters::{checkpoint, repair};
 use crate::key::audit::parse_audit_sort;
 use crate::key::finding::{parse_finding_sort, parse_open_finding_sort};
-use crate::key::{DETAILS_SORT, LANES, control_partition, parse_details_sort, parse_head_key, parse_payment_partition};
+use crate::key::{
+    DETAILS_SORT, LANES, claims_partition, control_partition, parse_details_sort, parse_head_key,
+    parse_payment_partition,
+};
 use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
 use crate::payment::finding::OPEN;
 use crate::report::job;
 use crate::runs::figures::FIGURES;
 use crate::runs::last::{Job, LAST};
+use crate::runs::release::RELEASE;
 use crate::runs::switch::SWITCH;
 use crate::webhook::endpoint::{CREATED, ENDPOINTS};
 
@@ -58,6 +62,10 @@ payments_model::kinds! {
         Figures = "figures",
         /// The switch that stops claims and sends.
         Switch = "switch",
+        /// The reserved claims of a date that has a limit.
+        DayClaims = "day-claims",
+        /// The release of a date that its limit holds.
+        DayRelease = "day-release",
     }
 }
 
@@ -66,7 +74,12 @@ impl ItemKind {
     #[must_use]
     pub fn from_key(partition: &str, sort: &str) -> Option<Self> {
         if partition == control_partition() {
-            return (sort == SWITCH).then_some(Self::Switch);
+            let is_release = sort.strip_prefix(RELEASE).is_some_and(|date| date.parse::<BusinessDate>().is_ok());
+            let kind = if is_release { Self::DayRelease } else { Self::Switch };
+            return (is_release || sort == SWITCH).then_some(kind);
+        }
+        if partition == claims_partition() {
+            return sort.parse::<BusinessDate>().ok().map(|_| Self::DayClaims);
         }
         let (prefix, rest) = partition.split_once('#')?;
         match prefix {
@@ -145,7 +158,10 @@ mod tests {
             ("RUNS#FIGURES", "sweep", None),
             ("RUNS#OTHERS", "sweep", None),
             ("CONTROL", "SWITCH", Some(ItemKind::Switch)),
+            ("CONTROL", "RELEASE#2026-12-01", Some(ItemKind::DayRelease)),
             ("CONTROL", "OTHER", None),
+            ("CLAIMS", "2026-12-01", Some(ItemKind::DayClaims)),
+            ("CLAIMS", "OTHER", None),
             ("NOTES#1", "a", None),
         ] {
             assert_eq!(ItemKind::from_key(partition, sort), kind, "{partition} / {sort}");

@@ -1,6 +1,8 @@
-//! Outcomes of scheduled runs: the last run of each job, and the figures of each day. The switch, which ends runs.
+//! Outcomes of scheduled runs: the last run of each job, and the figures of each day. The switch, which ends runs, and the releases
+//! of held dates.
 
 pub(crate) mod figures;
 pub(crate) mod last;
+pub(crate) mod release;
 mod shortened;
 pub(crate) mod switch;
