@@ -69,7 +69,7 @@ impl<'s> Guard<'s> {
         Ok(false)
     }
 
-    /// What is known of a date: the first shard that asks looks, and the others wait for it.
+    /// Returns the known state of a date: the first shard that asks looks, and the others wait for it.
     async fn day(&self, date: BusinessDate) -> Result<Day, StoreError> {
         let mut dates = self.dates.lock().await;
         if let Some(day) = dates.get(&date) {

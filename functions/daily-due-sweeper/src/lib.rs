@@ -9,6 +9,7 @@ mod pace;
 mod redrive;
 mod remaining;
 mod reserved;
+mod reserving;
 mod sweep;
 mod switch_seen;
 

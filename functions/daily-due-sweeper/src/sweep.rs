@@ -199,7 +199,7 @@ impl ShardSweep<'_> {
         if self.switch.version == switch.version && self.held == held {
             return;
         }
-        // What is reserved is within the limit, so only the switch takes it away.
+        // Reserved claims are within the limit, so only the switch takes them away.
         self.reserved.leave(|date| switch.is_held(date));
         let switch = if held.is_empty() { switch } else { Arc::new(with_held(&switch, &held)) };
         self.in_hand.retain(|row| !switch.is_held(row.due.due_date));

@@ -1,4 +1,4 @@
-//! `daily-due-sweeper` with a limit of each due date: it never claims more, and what the limit leaves is held until a release.
+//! `daily-due-sweeper` with a limit of each due date: nothing is claimed beyond it until a release.
 
 use std::collections::BTreeMap;
 

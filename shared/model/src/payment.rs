@@ -1,7 +1,6 @@
 //! A payment: its id, its three forms, its statuses, its settlement, its amendments, and contradicting results.
 
 pub(crate) mod amendment;
-pub(crate) mod day_limit;
 pub(crate) mod finding;
 pub(crate) mod forms;
 pub(crate) mod limits;

@@ -1,5 +1,4 @@
-//! Outcomes of scheduled runs: the last run of each job, and the figures of each day. The switch, which ends runs, and the releases
-//! of held dates.
+//! Outcomes of scheduled runs: the last run of each job, and the figures of each day. The switch and releases of dates.
 
 pub(crate) mod figures;
 pub(crate) mod last;

@@ -1,12 +1,13 @@
 //! Golden items of the bank's own work: runs, figures, the report's run, drift, findings, the audit trail.
 
 use payments_model::{
-    ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Hold, Money, PaymentId,
-    Settlement, Slot, State, Status, Switch, SwitchChange, Told,
+    ActionId, Actor, BusinessDate, DayCounts, DayTotal, Failure, Finding, FindingClosed, HeadKey, Hold, Money,
+    PaymentId, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
 };
 use payments_store::key::LANES;
 use payments_store::{
-    ActionName, AuditIntent, AuditOutcome, ClosedFinding, Evidence, Job, LastRun, ReportFile, ReportRun, Store,
+    ActionName, AuditIntent, AuditOutcome, ClosedFinding, DayRelease, Evidence, Job, LastRun, ReportFile, ReportRun,
+    Store,
 };
 use payments_tests::prelude::*;
 
@@ -42,6 +43,27 @@ fn switch() -> Result<Switch> {
     let change = SwitchChange { by: Actor::operator("ada"), at: AT.parse()?, reason: "a wrong feed".to_owned() };
     let holds = vec![Hold { from: date()?, to: "2026-12-03".parse()?, change: change.clone() }];
     Ok(Switch { version: 1, stopped: true, change: Some(change), holds, freed_at: Some(AT.parse()?) })
+}
+
+/// The claims of a date within its limit.
+fn claims() -> Result<DayTotal> {
+    let money = |amount: &str, currency: &str| -> Result<_> {
+        Ok(Money { amount: amount.parse()?, currency: currency.parse()? })
+    };
+    [money("125000", "GBP"), money("999", "EUR")].into_iter().collect()
+}
+
+/// The release of a date beyond its limit.
+fn release() -> Result<DayRelease> {
+    let change = SwitchChange { by: Actor::operator("ada"), at: AT.parse()?, reason: "after a holiday".to_owned() };
+    Ok(DayRelease { up_to: "payments=2000000,GBP=250000000".parse()?, change })
+}
+
+/// Reserves claims of a date that was held before and is held again, as the sweep does, and releases it.
+async fn put_claims(store: &Store, claims: &DayTotal, release: &DayRelease) -> Result<()> {
+    store.release_day(date()?, release).await?;
+    ensure!(store.reserve_claims(date()?, claims, &release.up_to, Some(AT.parse()?)).await?, "it is within its limit");
+    Ok(store.note_day_held(date()?, AT.parse()?).await?)
 }
 
 /// The payment of the findings.
@@ -106,6 +128,7 @@ pub(super) async fn written() -> Result<World> {
     recounted.shift_sum("GBP".parse()?, Status::Pending, 1 << 64);
     store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
     ensure!(store.change_switch(&switch()?).await?, "it is the first");
+    put_claims(&store, &claims()?, &release()?).await?;
     put_findings(&store, findings()?.into()).await?;
     for (name, subject) in actions()?.into_iter().zip([Some("user-1".to_owned()), None]) {
         let has_outcome = subject.is_some();
@@ -144,6 +167,8 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let evidence = found.remove(&date()?).and_then(|found| found.evidence).context("no finding")?;
     to.keep_evidence(date()?, &evidence, None).await?;
     ensure!(to.change_switch(&from.switch().await?).await?, "it is the first");
+    let (_, claims) = from.day_claims(date()?).await?;
+    put_claims(&to, &claims.reserved, &from.day_release(date()?).await?.context("no release")?).await?;
     let found: Vec<Finding> = from.findings_of(payment()?).await?.into_iter().collect::<Result<_, _>>()?;
     put_findings(&to, found).await?;
     for name in actions()? {

@@ -1,6 +1,6 @@
-//! The claims of a due date that its limit has admitted: `CLAIMS` / `<dueDate>` in the hot table, only while there is a limit.
+//! The claims of a due date that its limit has admitted: `CLAIMS` / `<dueDate>` in the hot table.
 //!
-//! A sweep reserves claims before it makes them, so the item never has less than what was claimed, however far the counters lag.
+//! Without a limit, nothing writes it. A sweep reserves claims before it makes them, so the item never has less than what was claimed, however far the counters lag.
 //! After a crash it has more, by what was reserved and not claimed. The number of claims is `payments`, and a sum's name is its
 //! currency. `heldSince` is there while the limit holds the date.
 
@@ -33,7 +33,7 @@ const FREED_AT: &str = "freedAt";
 /// The reserved claims of a date.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DayClaims {
-    /// What is reserved: at least what was claimed while there was a limit.
+    /// The reserved claims: at least those that were made while there was a limit.
     pub reserved: DayTotal,
     /// The time since which the limit holds the date, if it does.
     pub held_since: Option<UtcSecond>,
@@ -96,8 +96,7 @@ impl Store {
     /// Returns the counts of a date, and its reserved claims, strongly consistent, in one call: 9 read units.
     pub async fn day_claims(&self, date: BusinessDate) -> Result<(DayCounts, DayClaims), StoreError> {
         let table = &self.tables.payments;
-        let mut keys: Vec<Item> = Lane::all().map(|lane| counter_key(lane, date)).collect();
-        keys.push(claims_key(date));
+        let keys = Lane::all().map(|lane| counter_key(lane, date)).chain([claims_key(date)]).collect();
         let items = self.batch_get(table, keys, Reading { projection: None, consistent: true }).await?;
         let (mut counts, mut claims) = (DayCounts::default(), DayClaims::default());
         for item in items {

@@ -1,5 +1,6 @@
-//! The releases of due dates whose limit holds them: `CONTROL` / `RELEASE#<dueDate>` in the long-term table. They stand beside the
-//! switch, so whoever obeys it can read them, and the console alone puts them.
+//! The releases of due dates beyond their limit: `CONTROL` / `RELEASE#<dueDate>` in the long-term table.
+//!
+//! Releases stand beside the switch, so the functions that obey it can read them, and the console alone puts them.
 
 use payments_model::{BusinessDate, DayLimit, SwitchChange};
 use serde::{Deserialize, Serialize};
@@ -55,8 +56,12 @@ impl Store {
     /// Puts the release of a date, in place of an earlier one: 1 or 2 write units.
     pub async fn release_day(&self, date: BusinessDate, release: &DayRelease) -> Result<(), StoreError> {
         let DayRelease { up_to, change } = release;
-        let (up_to, by, at) = (up_to.to_string(), change.by.to_string(), change.at.to_string());
-        let item = to_item(&ReleaseItem { up_to, by, at, reason: change.reason.clone() })?;
+        let item = to_item(&ReleaseItem {
+            up_to: up_to.to_string(),
+            by: change.by.to_string(),
+            at: change.at.to_string(),
+            reason: change.reason.clone(),
+        })?;
         let (assignments, names, values) = equations(&item, ", ");
         let update = self
             .client
