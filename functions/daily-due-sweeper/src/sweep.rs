@@ -82,7 +82,7 @@ impl Sweeper {
         }
         total.switch = self.switch_seen().await;
         if let Some(guard) = &guard {
-            total.days_held = Some(u64::try_from(guard.held().await.len()).unwrap_or(u64::MAX));
+            total.days_held = u64::try_from(guard.held().await.len()).unwrap_or(u64::MAX);
         }
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);

@@ -1,4 +1,4 @@
-//! The limit of a date: whichever call of a sweep fails, no more is claimed than the limit, and reserved is what was claimed.
+//! The limit of a date: whichever call of a sweep fails, no more is claimed, and all that is claimed was reserved.
 //!
 //! The counters lag: nobody counts in these tests, so the reservations alone keep the limit.
 
@@ -91,7 +91,7 @@ async fn a_limit_costs_a_unit_for_each_hundred_claims_of_a_shard_and_what_was_no
     fixture.faults.lag(Lag::always(2));
     drop(fixture.world.take_write_units());
     let outcome = swept(fixture.tick(Action::Sweep).await?)?;
-    assert_eq!((outcome.claimed, outcome.already_claimed, outcome.days_held), (5, 2, Some(0)));
+    assert_eq!((outcome.claimed, outcome.already_claimed, outcome.days_held), (5, 2, 0));
     // The reservation, five claims, and what was given back.
     assert_eq!(fixture.world.take_write_units(), units("UpdateItem", [("payments", 7), ("payments/due", 10)]));
     assert_eq!(claims(&fixture).await?.reserved.payments, 5);
@@ -110,7 +110,7 @@ async fn two_sweeps_beside_each_other_claim_no_more_than_the_limit() -> Result<(
         let sum = claimed(&fixture, &intents).await?;
         assert_eq!(sum, claimed_by_both, "{limit}");
         assert!(sum <= most, "{limit}: {sum}");
-        // What one reserved and the other claimed was given back, so the next sweep finds the room that is left.
+        // Each gave back the claims that the other made, so the next sweep finds the room that is left.
         fixture.tick(Action::Sweep).await?;
         let (sum, reserved) = (claimed(&fixture, &intents).await?, claims(&fixture).await?.reserved.payments);
         assert!(sum == reserved && (most < 120 || sum == 120), "{limit}: {sum} claimed, {reserved} reserved");
@@ -125,7 +125,7 @@ async fn a_date_whose_release_is_damaged_is_held() -> Result<()> {
     let damaged = fixture.client.put_item().table_name(&fixture.tables().history);
     damaged.item("pk", text("CONTROL")).item("sk", text("RELEASE#2026-11-20")).send().await?;
     let outcome = swept(fixture.tick(Action::Sweep).await?)?;
-    assert_eq!((outcome.claimed, outcome.days_held), (0, Some(1)));
+    assert_eq!((outcome.claimed, outcome.days_held), (0, 1));
     claims(&fixture).await?.held_since.context("it is not noted")?;
     assert_eq!(claimed(&fixture, &intents).await?, 0);
     Ok(())
