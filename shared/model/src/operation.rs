@@ -1,4 +1,4 @@
-//! Requests of operators and schedules: recounts, redates, the switch, limits of dates, and the actions of the console.
+//! Requests of operators and schedules: recounts, redates, undos, the switch, limits of dates, the console's actions.
 
 pub(crate) mod action;
 pub(crate) mod day_limit;
@@ -6,3 +6,4 @@ pub mod recount;
 pub mod redate;
 pub mod redrive;
 pub(crate) mod switch;
+pub mod undo;

@@ -1,13 +1,13 @@
 //! The kinds of items in the tables, by their keys. Each has golden items in `tests/golden`.
 
-use payments_model::BusinessDate;
+use payments_model::{BusinessDate, UndoId};
 
 use crate::counters::{checkpoint, repair};
 use crate::key::audit::parse_audit_sort;
 use crate::key::finding::{parse_finding_sort, parse_open_finding_sort};
 use crate::key::{
     DETAILS_SORT, LANES, claims_partition, control_partition, parse_details_sort, parse_head_key,
-    parse_payment_partition,
+    parse_payment_partition, undo_partition,
 };
 use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
@@ -17,6 +17,7 @@ use crate::runs::figures::FIGURES;
 use crate::runs::last::{Job, LAST};
 use crate::runs::release::RELEASE;
 use crate::runs::switch::SWITCH;
+use crate::runs::undo::OPEN as OPEN_UNDOS;
 use crate::webhook::endpoint::{CREATED, ENDPOINTS};
 
 payments_model::kinds! {
@@ -66,6 +67,10 @@ payments_model::kinds! {
         DayClaims = "day-claims",
         /// The release of a date that its limit holds.
         DayRelease = "day-release",
+        /// An undo, with its plans and runs.
+        Undo = "undo",
+        /// The ids of open undos.
+        OpenUndos = "open-undos",
     }
 }
 
@@ -80,6 +85,10 @@ impl ItemKind {
         }
         if partition == claims_partition() {
             return sort.parse::<BusinessDate>().ok().map(|_| Self::DayClaims);
+        }
+        if partition == undo_partition() {
+            let is_undo = sort.parse::<UndoId>().is_ok();
+            return if sort == OPEN_UNDOS { Some(Self::OpenUndos) } else { is_undo.then_some(Self::Undo) };
         }
         let (prefix, rest) = partition.split_once('#')?;
         match prefix {
@@ -162,6 +171,9 @@ mod tests {
             ("CONTROL", "OTHER", None),
             ("CLAIMS", "2026-12-01", Some(ItemKind::DayClaims)),
             ("CLAIMS", "OTHER", None),
+            ("UNDO", "0123456789abcdef", Some(ItemKind::Undo)),
+            ("UNDO", "open", Some(ItemKind::OpenUndos)),
+            ("UNDO", "closed", None),
             ("NOTES#1", "a", None),
         ] {
             assert_eq!(ItemKind::from_key(partition, sort), kind, "{partition} / {sort}");
