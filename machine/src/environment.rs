@@ -76,6 +76,8 @@ pub struct Environment {
     pub console: bool,
     /// The largest amounts of new payments.
     pub max_payment: String,
+    /// The limit of each due date.
+    pub max_day: String,
     /// The clients whose creates and amendments are refused, separated by commas.
     pub refused_clients: String,
     /// The calendars of currencies.
@@ -119,6 +121,7 @@ impl Environment {
             dispatch_attempts: of_template("MaxDispatchAttempts").parse().unwrap_or_default(),
             console: true,
             max_payment: of_template("MaxPayment"),
+            max_day: of_template("MaxDay"),
             refused_clients: of_template("RefusedClients"),
             calendars: of_template("Calendars"),
             cut_offs: of_template("CutOffs"),
@@ -159,6 +162,7 @@ impl Environment {
             "WriteShards" | "ReadShards" => self.shards.to_string(),
             "MaxDispatchAttempts" => self.dispatch_attempts.to_string(),
             "MaxPayment" => self.max_payment.clone(),
+            "MaxDay" => self.max_day.clone(),
             "RefusedClients" => self.refused_clients.clone(),
             "Calendars" => self.calendars.clone(),
             "CutOffs" => self.cut_offs.clone(),

@@ -3,6 +3,7 @@
 //! The tests take more payments at once than a month has.
 
 mod lateness;
+mod limit;
 mod switch;
 
 use std::collections::{HashMap, HashSet};

@@ -11,7 +11,7 @@ const MAX_FILE_LINES: usize = 400;
 const MAX_OPENING: usize = 120;
 const MAX_MAIN_LINES: usize = 20;
 const MAX_FILES_BESIDE: usize = 20;
-const MAX_DECISIONS: usize = 40;
+const MAX_DECISIONS: usize = 41;
 const MAX_DECISION_LINES: usize = 15;
 
 /// The folders with a leading dot that are ours; others are git's and tools'.

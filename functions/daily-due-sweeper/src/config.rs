@@ -1,7 +1,7 @@
 //! The configuration of `daily-due-sweeper`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
-use payments_model::{BusinessZone, ShardCount};
+use payments_model::{BusinessZone, DayLimit, ShardCount};
 
 /// The default of `CLAIMS_PER_SECOND_PER_SHARD`. 32 shards claim 640 payments a second, for 1,280 write units of the `due`
 /// index. `docs/performance.md` shows that the index's partitions accept these beside the feed and the settlements.
@@ -20,6 +20,8 @@ pub struct Config {
     pub claims_per_second: u32,
     /// `MAX_DISPATCH_ATTEMPTS`: the dispatch attempts of a payment before an operator has to act.
     pub max_attempts: u32,
+    /// `MAX_DAY`: the limit of each due date, if there is one.
+    pub max_day: Option<DayLimit>,
 }
 
 impl Config {
@@ -31,6 +33,7 @@ impl Config {
             read_shards: lookup.read_shards()?,
             claims_per_second: lookup.number("CLAIMS_PER_SECOND_PER_SHARD", DEFAULT_CLAIMS_PER_SECOND)?,
             max_attempts: lookup.max_attempts()?,
+            max_day: lookup.optional("MAX_DAY")?,
         })
     }
 }

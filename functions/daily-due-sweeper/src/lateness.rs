@@ -4,7 +4,7 @@
 //! payments that are due at 00:00. A claim returns the head, which shows both times without another
 //! read. For the payments that a sweep leaves, the sweep reads some heads.
 
-use payments_model::{Head, State, UtcSecond};
+use payments_model::{BusinessDate, Head, State, UtcSecond};
 
 /// Returns how many seconds before `now` the payment could be claimed. `freed_at` is the last end of a stop or a hold.
 pub(crate) fn claimable_seconds(head: &Head, freed_at: Option<UtcSecond>, now: UtcSecond) -> u64 {
@@ -14,9 +14,13 @@ pub(crate) fn claimable_seconds(head: &Head, freed_at: Option<UtcSecond>, now: U
 
 /// Returns the longest time for which one of the payments could have been claimed. Payments that are no longer scheduled
 /// do not count.
-pub(crate) fn oldest_of<'h>(heads: impl Iterator<Item = &'h Head>, freed_at: Option<UtcSecond>, now: UtcSecond) -> u64 {
+pub(crate) fn oldest_of<'h>(
+    heads: impl Iterator<Item = &'h Head>,
+    freed_at: impl Fn(BusinessDate) -> Option<UtcSecond>,
+    now: UtcSecond,
+) -> u64 {
     let scheduled = heads.filter(|head| head.state == State::Scheduled);
-    scheduled.map(|head| claimable_seconds(head, freed_at, now)).max().unwrap_or(0)
+    scheduled.map(|head| claimable_seconds(head, freed_at(head.due_date), now)).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -39,9 +43,9 @@ mod tests {
             ("2026-11-20T01:00:00Z", "2026-11-20T00:59:59Z", 0),
         ] {
             let (head, now) = (head(created_at), now.parse().unwrap());
-            assert_eq!(oldest_of([&head].into_iter(), None, now), seconds, "{created_at}, {now}");
+            assert_eq!(oldest_of([&head].into_iter(), |_| None, now), seconds, "{created_at}, {now}");
             let claimed = Head { state: State::Pending, ..head };
-            assert_eq!(oldest_of([&claimed].into_iter(), None, now), 0, "it is claimed");
+            assert_eq!(oldest_of([&claimed].into_iter(), |_| None, now), 0, "it is claimed");
         }
         // At half past nine it was moved to today.
         let first = head("2026-11-19T08:00:00Z");

@@ -2,11 +2,14 @@
 
 mod config;
 mod function;
+mod guard;
 mod lateness;
 mod outcome;
 mod pace;
 mod redrive;
 mod remaining;
+mod reserved;
+mod reserving;
 mod sweep;
 mod switch_seen;
 

@@ -6,7 +6,7 @@ use metrique_writer::Entry;
 use payments_model::Head;
 use serde::{Serialize, Serializer};
 
-use crate::switch_seen::SwitchSeen;
+use crate::switch_seen::{SwitchSeen, is_zero};
 
 /// The most stuck payments that an outcome names: 20 of at most 240 bytes of JSON leave room in a last run.
 const MAX_STUCK: usize = 20;
@@ -51,6 +51,9 @@ pub struct SweepOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[entry(ignore)]
     pub oldest_left_seconds: Option<u64>,
+    /// The due dates that their limit holds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub days_held: u64,
     /// The switch, as the sweep saw it last.
     #[serde(flatten)]
     #[entry(flatten)]

@@ -31,7 +31,7 @@ impl ShardSweep<'_> {
         let keys: Vec<HeadKey> = self.in_hand.iter().take(MAX_BATCH_GET).map(|row| row.head.clone()).collect();
         let heads = self.sweeper.store.hot_heads(&keys).await?;
         let readable = heads.iter().filter_map(|(_, head)| head.as_ref().ok());
-        Ok(Some(oldest_of(readable, self.switch.freed_at, self.sweeper.clock.now())))
+        Ok(Some(oldest_of(readable, |date| self.freed_at(date), self.sweeper.clock.now())))
     }
 
     /// Counts the payments left, with at most one read.

@@ -3,7 +3,7 @@
 //! The hot table's stream carries each claim to `dispatch`, which sends the payment's request. Up to 32 shards are
 //! swept at once. Each shard has its own rate and retries, so a throttled shard does not stop the other shards.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -14,9 +14,11 @@ use payments_store::{DueRange, DueRow, DueSort, DueUntil, Moved, StoreError};
 use payments_work::{Halt, Round, Work, at_once, drive};
 
 use crate::function::{Permitted, SWEEP_EVERY, Sweeper};
+use crate::guard::{Guard, with_held};
 use crate::lateness::claimable_seconds;
 use crate::outcome::SweepOutcome;
 use crate::pace::writes_at_once;
+use crate::reserved::Reserved;
 
 /// Entries of the index per page: about 300 KB.
 const PAGE: u16 = 1_000;
@@ -46,6 +48,12 @@ pub(crate) struct ShardSweep<'s> {
     from: BusinessDate,
     /// The key after which that date is read.
     after: Option<DueSort>,
+    /// The guard, if dates have a limit, and the dates that it held at the last round.
+    guard: Option<&'s Guard<'s>>,
+    held: BTreeSet<BusinessDate>,
+    /// The ends of the holds of dates, by the guard.
+    freed: BTreeMap<BusinessDate, UtcSecond>,
+    pub(crate) reserved: Reserved,
     /// Payments that were read from the index and are not claimed yet.
     pub(crate) in_hand: VecDeque<DueRow>,
     pub(crate) read_to_end: bool,
@@ -58,8 +66,9 @@ impl Sweeper {
     /// Sweeps all shards.
     pub(crate) async fn sweep(&self, deadline: &Deadline) -> (SweepOutcome, Option<StoreError>) {
         let now = self.clock.now();
+        let guard = self.config.max_day.as_ref().map(|limit| Guard::new(limit, &self.store, &self.clock));
         let shards = futures::stream::iter(self.config.read_shards.in_turn(now, SWEEP_EVERY, SHARDS_AT_ONCE));
-        let sweeps = shards.map(|shard| self.sweep_shard(shard, now, deadline));
+        let sweeps = shards.map(|shard| self.sweep_shard(shard, now, deadline, guard.as_ref()));
         let sweeps: Vec<_> = sweeps.buffer_unordered(SHARDS_AT_ONCE.into()).collect().await;
         let (mut total, mut broken) = (SweepOutcome::empty(), None);
         for sweep in sweeps {
@@ -72,12 +81,21 @@ impl Sweeper {
             }
         }
         total.switch = self.switch_seen().await;
+        if let Some(guard) = &guard {
+            total.days_held = u64::try_from(guard.held().await.len()).unwrap_or(u64::MAX);
+        }
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
         (total, broken)
     }
 
-    async fn sweep_shard(&self, shard: Shard, now: UtcSecond, deadline: &Deadline) -> Result<SweepOutcome, StoreError> {
+    async fn sweep_shard(
+        &self,
+        shard: Shard,
+        now: UtcSecond,
+        deadline: &Deadline,
+        guard: Option<&Guard<'_>>,
+    ) -> Result<SweepOutcome, StoreError> {
         let today = self.config.zone.date_of(now);
         // In the last hours of a date, payments of the next date may be due already: see `EARLIER_BY_LAW`.
         let is_late = self.config.zone.end_of(today) <= now.saturating_add(EARLIER_BY_LAW);
@@ -91,6 +109,10 @@ impl Sweeper {
             last: today.plus_days(u32::from(is_late)),
             from: BusinessDate::MIN,
             after: None,
+            guard,
+            held: BTreeSet::new(),
+            freed: BTreeMap::new(),
+            reserved: Reserved::default(),
             in_hand: VecDeque::new(),
             read_to_end: false,
             is_stopped: false,
@@ -100,12 +122,12 @@ impl Sweeper {
     }
 
     /// Claims one payment, on the condition that its head still has the status, version and due time that
-    /// the index shows.
-    async fn claim(&self, row: &DueRow) -> Result<Moved, StoreError> {
+    /// the index shows. Also returns the time of the claim.
+    async fn claim(&self, row: &DueRow) -> Result<(Moved, UtcSecond), StoreError> {
         let (at, by) = (self.clock.now(), Actor::sweep());
         match Transition::new(&State::Scheduled, row.version, &Event::Sweep, at, by) {
-            Ok(step) => self.store.transition(&row.head, row.due, &step).await,
-            Err(_) => Ok(Moved::Elsewhere(None)),
+            Ok(step) => Ok((self.store.transition(&row.head, row.due, &step).await?, at)),
+            Err(_) => Ok((Moved::Elsewhere(None), at)),
         }
     }
 }
@@ -114,12 +136,12 @@ impl Work for ShardSweep<'_> {
     type Error = StoreError;
 
     fn is_done(&self) -> bool {
-        self.is_stopped || (self.in_hand.is_empty() && self.read_to_end)
+        self.is_stopped || (self.in_hand.is_empty() && self.reserved.is_empty() && self.read_to_end)
     }
 
     async fn round(&mut self) -> Round<StoreError> {
         match self.sweeper.permitted().await {
-            Ok(Permitted::Work(switch)) => self.obey(switch),
+            Ok(Permitted::Work(switch)) => self.obey(switch).await,
             Ok(Permitted::Nothing) => {
                 self.is_stopped = true;
                 return Round { done: 0, per_second: 0, failure: None };
@@ -130,7 +152,11 @@ impl Work for ShardSweep<'_> {
             return Round { done: 0, per_second: 0, failure: None };
         }
         let before = self.progress();
-        let step = if self.in_hand.is_empty() { self.read().await } else { self.claim_some().await };
+        let step = match self.guard {
+            _ if self.reserved.is_empty() && self.in_hand.is_empty() => self.read().await,
+            Some(guard) if self.reserved.rows.is_empty() => self.next_reservation(guard).await,
+            _ => self.claim_some().await,
+        };
         let done = u32::try_from(self.progress() - before).unwrap_or(u32::MAX);
         Round { done, per_second: self.sweeper.config.claims_per_second, failure: step.err() }
     }
@@ -139,7 +165,11 @@ impl Work for ShardSweep<'_> {
 impl ShardSweep<'_> {
     async fn run(mut self) -> Result<SweepOutcome, StoreError> {
         let Self { sweeper, deadline, .. } = self;
-        match drive(&mut self, &sweeper.clock, deadline).await {
+        let ended = drive(&mut self, &sweeper.clock, deadline).await;
+        if let Some(guard) = self.guard {
+            self.end_reservations(guard).await;
+        }
+        match ended {
             Ok(()) if self.is_stopped => {
                 self.outcome.remaining += u64::try_from(self.in_hand.len()).unwrap_or(u64::MAX);
                 self.outcome.remaining_is_lower_bound = true;
@@ -164,11 +194,32 @@ impl ShardSweep<'_> {
     }
 
     /// Leaves payments of dates that are held since the last round.
-    fn obey(&mut self, switch: Arc<Switch>) {
-        if self.switch.version != switch.version {
-            self.in_hand.retain(|row| !switch.is_held(row.due.due_date));
-            self.switch = switch;
+    async fn obey(&mut self, switch: Arc<Switch>) {
+        let held = if let Some(guard) = self.guard {
+            self.freed = guard.freed().await;
+            guard.held().await
+        } else {
+            BTreeSet::new()
+        };
+        if self.switch.version == switch.version && self.held == held {
+            return;
         }
+        // Reserved claims are within the limit, so only the switch takes them away.
+        self.reserved.leave(|date| switch.is_held(date));
+        let switch = if held.is_empty() { switch } else { Arc::new(with_held(&switch, &held)) };
+        self.in_hand.retain(|row| !switch.is_held(row.due.due_date));
+        (self.switch, self.held) = (switch, held);
+    }
+
+    /// The last end of a stop or a hold, before which payments of this date were not late.
+    pub(crate) fn freed_at(&self, date: BusinessDate) -> Option<UtcSecond> {
+        self.switch.freed_at.max(self.freed.get(&date).copied())
+    }
+
+    /// Gives back what was not claimed of the last reservation, and makes the next.
+    async fn next_reservation(&mut self, guard: &Guard<'_>) -> Result<(), StoreError> {
+        self.give_back(guard).await;
+        self.reserve(guard).await
     }
 
     /// The next range to read, and its last date: dates in a row that are not held. `None` at the end.
@@ -210,16 +261,22 @@ impl ShardSweep<'_> {
     /// Claims the next few payments. Payments whose claim was throttled or not answered stay in hand.
     async fn claim_some(&mut self) -> Result<(), StoreError> {
         let (sweeper, most) = (self.sweeper, writes_at_once(self.sweeper.config.claims_per_second));
-        let claims = at_once(&mut self.in_hand, most, async |row| sweeper.claim(row).await).await;
+        let queue = if self.guard.is_some() { &mut self.reserved.rows } else { &mut self.in_hand };
+        let claims = at_once(queue, most, async |row| sweeper.claim(row).await).await;
         let mut failure = None;
         for (row, claim) in claims {
             match claim {
-                Ok(Moved::Done(head)) => {
+                Ok((Moved::Done(head), _)) => {
                     self.outcome.claimed += 1;
-                    let seconds = claimable_seconds(&head, self.switch.freed_at, head.updated_at());
+                    let seconds = claimable_seconds(&head, self.freed_at(row.due.due_date), head.updated_at());
                     self.outcome.count_overdue(Some(seconds));
                 }
-                Ok(Moved::Elsewhere(_)) => self.outcome.already_claimed += 1,
+                Ok((Moved::Elsewhere(head), at)) => {
+                    self.outcome.already_claimed += 1;
+                    if self.guard.is_some() {
+                        self.reserved.not_claimed(row, head.as_deref(), at);
+                    }
+                }
                 // DynamoDB answered the claim with a head that cannot be read. The payment is claimed
                 // unless the damage made the claim's condition fail.
                 Err(error @ StoreError::Unreadable { .. }) => {
@@ -227,7 +284,12 @@ impl ShardSweep<'_> {
                     self.outcome.failed += 1;
                 }
                 Err(error) => {
-                    self.in_hand.push_back(row);
+                    if self.guard.is_some() {
+                        self.reserved.unanswered.insert(row.due.payment_id);
+                        self.reserved.rows.push_back(row);
+                    } else {
+                        self.in_hand.push_back(row);
+                    }
                     failure = Some(StoreError::worse(failure, error));
                 }
             }

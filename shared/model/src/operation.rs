@@ -1,6 +1,7 @@
-//! Requests of operators and schedules: recounts, redates, undos, the switch, and actions with their two persons.
+//! Requests of operators and schedules: recounts, redates, undos, the switch, limits of dates, actions with two persons.
 
 pub(crate) mod action;
+pub(crate) mod day_limit;
 pub mod recount;
 pub mod redate;
 pub mod redrive;

@@ -94,7 +94,12 @@ pub(crate) fn runs_partition(what: &str) -> String {
     format!("RUNS#{what}")
 }
 
-/// The partition key of the switch.
+/// The partition key of the reserved claims of all dates. The sort key is a due date.
+pub(crate) fn claims_partition() -> String {
+    "CLAIMS".to_owned()
+}
+
+/// The partition key of the switch, and of the releases of due dates.
 pub(crate) fn control_partition() -> String {
     "CONTROL".to_owned()
 }

@@ -6,7 +6,8 @@ use crate::counters::{checkpoint, repair};
 use crate::key::audit::parse_audit_sort;
 use crate::key::finding::{parse_finding_sort, parse_open_finding_sort};
 use crate::key::{
-    DETAILS_SORT, LANES, control_partition, parse_details_sort, parse_head_key, parse_payment_partition, undo_partition,
+    DETAILS_SORT, LANES, claims_partition, control_partition, parse_details_sort, parse_head_key,
+    parse_payment_partition, undo_partition,
 };
 use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
@@ -14,6 +15,7 @@ use crate::payment::finding::OPEN;
 use crate::report::job;
 use crate::runs::figures::FIGURES;
 use crate::runs::last::{Job, LAST};
+use crate::runs::release::RELEASE;
 use crate::runs::switch::SWITCH;
 use crate::runs::undo::OPEN as OPEN_UNDOS;
 use crate::webhook::endpoint::{CREATED, ENDPOINTS};
@@ -63,6 +65,10 @@ payments_model::kinds! {
         Figures = "figures",
         /// The switch that stops claims and sends.
         Switch = "switch",
+        /// The reserved claims of a date that has a limit.
+        DayClaims = "day-claims",
+        /// The release of a date that its limit holds.
+        DayRelease = "day-release",
         /// An undo, with its plans and runs.
         Undo = "undo",
         /// The ids of open undos.
@@ -75,7 +81,12 @@ impl ItemKind {
     #[must_use]
     pub fn from_key(partition: &str, sort: &str) -> Option<Self> {
         if partition == control_partition() {
-            return (sort == SWITCH).then_some(Self::Switch);
+            let is_release = sort.strip_prefix(RELEASE).is_some_and(|date| date.parse::<BusinessDate>().is_ok());
+            let kind = if is_release { Self::DayRelease } else { Self::Switch };
+            return (is_release || sort == SWITCH).then_some(kind);
+        }
+        if partition == claims_partition() {
+            return sort.parse::<BusinessDate>().ok().map(|_| Self::DayClaims);
         }
         if partition == undo_partition() {
             let is_undo = sort.parse::<UndoId>().is_ok();
@@ -161,7 +172,10 @@ mod tests {
             ("RUNS#FIGURES", "sweep", None),
             ("RUNS#OTHERS", "sweep", None),
             ("CONTROL", "SWITCH", Some(ItemKind::Switch)),
+            ("CONTROL", "RELEASE#2026-12-01", Some(ItemKind::DayRelease)),
             ("CONTROL", "OTHER", None),
+            ("CLAIMS", "2026-12-01", Some(ItemKind::DayClaims)),
+            ("CLAIMS", "OTHER", None),
             ("UNDO", "0123456789abcdef", Some(ItemKind::Undo)),
             ("UNDO", "open", Some(ItemKind::OpenUndos)),
             ("UNDO", "closed", None),

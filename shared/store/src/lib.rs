@@ -45,9 +45,10 @@
 //! | the last run of each scheduled job | `payment-history` | [`Store::put_last_run`], [`Store::last_runs`] |
 //! | the figures of a day | `payment-history` | [`Store::add_sample`], [`Store::add_failures`], [`Store::figures`] |
 //! | the switch that stops claims and sends | `payment-history` | [`Store::switch`], [`Store::change_switch`] |
+//! | the claims of a date within its limit | `payments` | [`Store::day_claims`], [`Store::reserve_claims`], [`Store::give_back_claims`], [`Store::raise_claims`], [`Store::note_day_held`], [`Store::days_held`] |
+//! | the release of a date that its limit holds | `payment-history` | [`Store::day_release`], [`Store::release_day`] |
 //! | recount a date | both tables' `due` | [`Store::recount_next`] |
 //! | evidence of drift, by date | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
-//! | the switch that stops claims and sends | `payment-history` | [`Store::switch`], [`Store::change_switch`] |
 //! | an undo, its plans and its runs | `payment-history` | [`Store::undo`], [`Store::open_undos`], [`Store::change_undo`] |
 //! | repair a date's counters | `payments` | [`Store::repair_counters`] |
 //! | after a restore: a head as its events say, the counters, the report's last run | `payments` | [`Store::has_stream`], [`Store::put_restored_head`], [`Store::correct_counters`], [`Store::restore_report_run`] |
@@ -79,6 +80,7 @@ mod webhook;
 pub use audit::approval::Approval;
 pub use audit::trail::{AuditEntry, AuditIntent, AuditOutcome, AuditPage, First};
 pub use counters::checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
+pub use counters::claims::DayClaims;
 pub use counters::counted::{Counted, Uncountable, counted};
 pub use counters::date_counters::DateCounters;
 pub use counters::recount::{DueRecount, Recounted};
@@ -112,6 +114,7 @@ pub use report::unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRo
 pub use restore::pages::{DetailsPage, EndedPage, PageEnd};
 pub use runs::figures::{DayFigures, MAX_CODES, OTHER, SAMPLE_EVERY};
 pub use runs::last::{Job, LastRun, MAX_FAILED_BYTES, MAX_OUTCOME_BYTES};
+pub use runs::release::DayRelease;
 pub use runs::undo::{Undo, UndoPlan, UndoRun, UndoTotals};
 pub use schema::{EXPIRES_AT, KEPT_UNTIL};
 pub use size::{MAX_DETAILS_BYTES, OWN_DETAILS_BYTES, item_bytes};

@@ -1,8 +1,9 @@
 //! Outcomes of scheduled runs: the last run of each job, and the figures of each day. The switch, which ends runs.
-//! Undos, which take several runs.
+//! Releases of held dates, and undos, which take several runs.
 
 pub(crate) mod figures;
 pub(crate) mod last;
+pub(crate) mod release;
 mod shortened;
 pub(crate) mod switch;
 pub(crate) mod undo;

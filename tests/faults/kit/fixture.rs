@@ -77,6 +77,11 @@ impl Fixture {
         Self::new(World::open().await?, shards).await
     }
 
+    /// Starts a system whose due dates have a limit.
+    pub(crate) async fn limited(shards: u16, max_day: &str) -> Result<Self> {
+        Self::new(World::with(|environment| environment.max_day = max_day.to_owned()).await?, shards).await
+    }
+
     async fn new(world: World, shards: u16) -> Result<Self> {
         let time = Time::at(MORNING.parse()?);
         let stream = world.stream().await?;

@@ -44,6 +44,7 @@ const SIX_DAYS_LATER: &str = "2090-06-21T02:30:00Z";
 
 /// The steps before faults of one payment, and of a day.
 const CREATED: &[&str] = &["ingest/create"];
+const LIMITED: &[&str] = &["day-limit", "ingest/create"];
 const CLAIMED: &[&str] = &["ingest/create", "claimed"];
 const DAY: &[&str] = &["a-day"];
 const COUNTED: &[&str] = &["a-day", "counted"];
@@ -124,6 +125,7 @@ async fn faults_of_runs(day: &Day) -> Result<Vec<Fault>> {
             SWEEP,
             NO_DEADLINE,
         ),
+        ("a date beyond its limit", "DayHeld", world_of(LIMITED).await?, ONE, SWEEP, NO_DEADLINE),
         ("a damaged switch", "SwitchUnreadable", unreadable_switch().await?, ONE, SWEEP, NO_DEADLINE),
         ("a payment that stays pending", "PaymentsStuckPending", stuck, "2090-06-27T00:05:00Z", REDRIVE, NO_DEADLINE),
         ("a damaged pending head", "RedriveFailures", pending, ONE, REDRIVE, NO_DEADLINE),

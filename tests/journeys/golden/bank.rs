@@ -1,13 +1,13 @@
 //! Golden items of the bank's own work: runs, figures, the report's run, drift, findings, the audit trail.
 
 use payments_model::{
-    ActionId, Actor, BusinessDate, DayCounts, Failure, Finding, FindingClosed, HeadKey, Hold, Money, PaymentId,
-    PlanHash, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
+    ActionId, Actor, BusinessDate, DayCounts, DayTotal, Failure, Finding, FindingClosed, HeadKey, Hold, Money,
+    PaymentId, PlanHash, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
 };
 use payments_store::key::LANES;
 use payments_store::{
-    ActionName, Approval, AuditIntent, AuditOutcome, ClosedFinding, Evidence, First, Job, LastRun, ReportFile,
-    ReportRun, Store, Undo, UndoPlan, UndoRun,
+    ActionName, Approval, AuditIntent, AuditOutcome, ClosedFinding, DayRelease, Evidence, First, Job, LastRun,
+    ReportFile, ReportRun, Store, Undo, UndoPlan, UndoRun,
 };
 use payments_tests::prelude::*;
 
@@ -72,6 +72,27 @@ fn switch() -> Result<Switch> {
         freed_at: Some(AT.parse()?),
         stopped_at: Some(AT.parse()?),
     })
+}
+
+/// The claims of a date within its limit.
+fn claims() -> Result<DayTotal> {
+    let money = |amount: &str, currency: &str| -> Result<_> {
+        Ok(Money { amount: amount.parse()?, currency: currency.parse()? })
+    };
+    [money("125000", "GBP"), money("999", "EUR")].into_iter().collect()
+}
+
+/// The release of a date beyond its limit.
+fn release() -> Result<DayRelease> {
+    let change = SwitchChange { by: Actor::operator("ada"), at: AT.parse()?, reason: "after a holiday".to_owned() };
+    Ok(DayRelease { up_to: "payments=2000000,GBP=250000000".parse()?, change })
+}
+
+/// Reserves claims of a date that was held before and is held again, as the sweep does, and releases it.
+async fn put_claims(store: &Store, claims: &DayTotal, release: &DayRelease) -> Result<()> {
+    store.release_day(date()?, release).await?;
+    ensure!(store.reserve_claims(date()?, claims, &release.up_to, Some(AT.parse()?)).await?, "it is within its limit");
+    Ok(store.note_day_held(date()?, AT.parse()?).await?)
 }
 
 /// The payment of the findings.
@@ -168,6 +189,7 @@ pub(super) async fn written() -> Result<World> {
     store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
     ensure!(store.change_undo(&undo()?).await?, "it is the first");
     ensure!(store.change_switch(&switch()?).await?, "it is the first");
+    put_claims(&store, &claims()?, &release()?).await?;
     put_findings(&store, findings()?.into()).await?;
     for (n, name) in actions()?.into_iter().enumerate() {
         put_action(&store, name, n).await?;
@@ -193,6 +215,8 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let [open] = from.open_undos().await?.try_into().map_err(|_| anyhow::anyhow!("one is open"))?;
     ensure!(to.change_undo(&from.undo(&open).await?.context("no undo")?).await?, "it is the first");
     ensure!(to.change_switch(&from.switch().await?).await?, "it is the first");
+    let (_, claims) = from.day_claims(date()?).await?;
+    put_claims(&to, &claims.reserved, &from.day_release(date()?).await?.context("no release")?).await?;
     let found: Vec<Finding> = from.findings_of(payment()?).await?.into_iter().collect::<Result<_, _>>()?;
     put_findings(&to, found).await?;
     for name in actions()? {

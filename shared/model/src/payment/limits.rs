@@ -63,6 +63,20 @@ impl PaymentLimits {
     pub fn exceeded_by(&self, money: Money) -> Option<AmountMinor> {
         self.0.get(&money.currency).copied().filter(|limit| money.amount > *limit)
     }
+
+    /// The limits, by currency.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Currency, AmountMinor)> {
+        self.0.iter().map(|(currency, limit)| (*currency, *limit))
+    }
+
+    /// The larger limit of each currency that has one.
+    pub(crate) fn raised_to(&self, other: &Self) -> Self {
+        Self(
+            self.iter()
+                .map(|(currency, limit)| (currency, limit.max(other.0.get(&currency).copied().unwrap_or(limit))))
+                .collect(),
+        )
+    }
 }
 
 #[cfg(test)]

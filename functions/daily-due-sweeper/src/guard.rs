@@ -1,0 +1,141 @@
+//! The guard of a sweep: claims of a due date stay within its limit, whatever lags, fails or runs beside the sweep.
+//!
+//! Before a sweep's first claims of a date, the guard looks at the counters: if all payments of the date together exceed the
+//! limit, none is claimed. Counters lag, so each shard also reserves its claims in one item of the date before it makes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use payments_boot::Clock;
+use payments_model::{Actor, causes};
+use payments_model::{BusinessDate, DayLimit, DayTotal, Hold, Status, Switch, SwitchChange, UtcSecond};
+use payments_store::{Store, StoreError};
+use tokio::sync::Mutex;
+
+/// The statuses of payments that were claimed.
+const CLAIMED: [Status; 3] = [Status::Pending, Status::Processed, Status::Failed];
+
+/// The statuses of payments that were or will be claimed.
+const TO_CLAIM: [Status; 4] = [Status::Scheduled, Status::Pending, Status::Processed, Status::Failed];
+
+/// The most looks at a date, if other sweeps change its claims meanwhile.
+const LOOKS: usize = 3;
+
+/// The guard of one sweep, shared by its shards.
+pub(crate) struct Guard<'s> {
+    limit: &'s DayLimit,
+    store: &'s Store,
+    clock: &'s Clock,
+    dates: Mutex<BTreeMap<BusinessDate, Day>>,
+}
+
+/// A due date in this sweep.
+#[derive(Debug, Clone)]
+struct Day {
+    /// The limit, raised by a release.
+    limit: DayLimit,
+    /// Whether nothing more of the date is claimed by this sweep.
+    is_held: bool,
+    /// Whether the hold is noted in the table.
+    is_noted: bool,
+    /// The end of the last hold.
+    freed_at: Option<UtcSecond>,
+}
+
+impl<'s> Guard<'s> {
+    pub(crate) fn new(limit: &'s DayLimit, store: &'s Store, clock: &'s Clock) -> Self {
+        Self { limit, store, clock, dates: Mutex::default() }
+    }
+
+    /// Reserves claims of a date. Returns whether they may be made; if not, the date is held until the end of the sweep.
+    pub(crate) async fn reserve(&self, date: BusinessDate, claims: &DayTotal) -> Result<bool, StoreError> {
+        let day = self.day(date).await?;
+        if !day.is_held {
+            // The first reservation after a hold ends it: payments were not late before.
+            let frees_at = day.is_noted.then(|| self.clock.now());
+            if self.store.reserve_claims(date, claims, &day.limit, frees_at).await? {
+                if let Some(day) = self.dates.lock().await.get_mut(&date).filter(|_| frees_at.is_some()) {
+                    (day.is_noted, day.freed_at) = (false, frees_at);
+                }
+                return Ok(true);
+            }
+            tracing::error!(%date, limit = %day.limit, "further claims would exceed the limit of the date, so it is held");
+        }
+        if !day.is_noted {
+            self.store.note_day_held(date, self.clock.now()).await?;
+        }
+        if let Some(day) = self.dates.lock().await.get_mut(&date) {
+            (day.is_held, day.is_noted) = (true, true);
+        }
+        Ok(false)
+    }
+
+    /// Returns the known state of a date: the first shard that asks looks, and the others wait for it.
+    async fn day(&self, date: BusinessDate) -> Result<Day, StoreError> {
+        let mut dates = self.dates.lock().await;
+        if let Some(day) = dates.get(&date) {
+            return Ok(day.clone());
+        }
+        let day = match self.look(date).await {
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(%date, causes = ?causes(&error), "what was claimed of the date cannot be read, so it is held");
+                Day { limit: self.limit.clone(), is_held: true, is_noted: false, freed_at: None }
+            }
+            looked => looked?,
+        };
+        dates.insert(date, day.clone());
+        Ok(day)
+    }
+
+    /// Reads the counters, the reserved claims and the release of a date. Claims that were made without a reservation are added: those
+    /// before a restore of the table, or while there was no limit.
+    async fn look(&self, date: BusinessDate) -> Result<Day, StoreError> {
+        let limit = match self.store.day_release(date).await? {
+            Some(release) => self.limit.raised_to(&release.up_to),
+            None => self.limit.clone(),
+        };
+        for _ in 0..LOOKS {
+            let (counts, known) = self.store.day_claims(date).await?;
+            let claimed = DayTotal::from_counts(&counts, &CLAIMED);
+            if known.reserved.raised_to(&claimed) != known.reserved
+                && !self.store.raise_claims(date, &known.reserved, &claimed).await?
+            {
+                continue;
+            }
+            let all = DayTotal::from_counts(&counts, &TO_CLAIM);
+            let is_held = !limit.admits(&all);
+            if is_held {
+                tracing::error!(%date, %limit, payments = all.payments, "the payments of the date exceed its limit, so it is held");
+            }
+            return Ok(Day { limit, is_held, is_noted: known.held_since.is_some(), freed_at: known.freed_at });
+        }
+        Err(StoreError::Throttled {
+            operation: "UpdateItem",
+            source: "other sweeps change the claims of the date".into(),
+        })
+    }
+
+    /// Gives back reserved claims that are not made. A failed call leaves them reserved.
+    pub(crate) async fn give_back(&self, date: BusinessDate, unclaimed: &DayTotal) {
+        if let Err(error) = self.store.give_back_claims(date, unclaimed).await {
+            let payments = unclaimed.payments;
+            tracing::warn!(%date, payments, causes = ?causes(&error), "claims that were not made stay reserved");
+        }
+    }
+
+    /// The dates that the sweep has found to be held.
+    pub(crate) async fn held(&self) -> BTreeSet<BusinessDate> {
+        self.dates.lock().await.iter().filter(|(_, day)| day.is_held).map(|(date, _)| *date).collect()
+    }
+
+    /// The ends of holds of dates.
+    pub(crate) async fn freed(&self) -> BTreeMap<BusinessDate, UtcSecond> {
+        self.dates.lock().await.iter().filter_map(|(date, day)| Some((*date, day.freed_at?))).collect()
+    }
+}
+
+/// The switch with the dates that the guard holds.
+pub(crate) fn with_held(switch: &Switch, held: &BTreeSet<BusinessDate>) -> Switch {
+    let change = || SwitchChange { by: Actor::sweep(), at: UtcSecond::MIN, reason: String::new() };
+    let holds = held.iter().map(|date| Hold { from: *date, to: *date, change: change() });
+    Switch { holds: switch.holds.iter().cloned().chain(holds).collect(), ..switch.clone() }
+}
