@@ -57,6 +57,20 @@ impl World {
         Ok(())
     }
 
+    /// A change of an endpoint or the switch: `update-item` sets what `get-item` reads.
+    fn update(&mut self, key: &str, update: &str) -> Result<()> {
+        let read = format!("{} --consistent-read", key.replace("update-item", "get-item"));
+        let is_stopped = !update.contains("stopped = :no");
+        let holds = update.split_once("\":holds\":").map(|(_, holds)| {
+            serde_json::Deserializer::from_str(holds).into_iter::<Value>().next().context("no holds")
+        });
+        let item = json!({
+            "disabledAt": {"S": "now"}, "stopped": {"BOOL": is_stopped}, "by": {"S": "b:restore"},
+            "heldDates": holds.transpose()?.transpose()?,
+        });
+        self.set(&format!("{read} => {}", json!({ "Item": item })))
+    }
+
     fn answer(&mut self, call: &Call) -> Result<Ran> {
         let line = call.to_string();
         let ok = |output: &str| Ran { is_ok: true, output: output.to_owned(), errors: String::new() };
@@ -84,18 +98,8 @@ impl World {
             std::fs::create_dir_all(path.parent().context("no folder")?)?;
             std::fs::write(path, "old")?;
         }
-        // A change of an endpoint or the switch: `update-item` sets what `get-item` reads.
-        if let Some((key, _)) = line.split_once(" --update-expression ") {
-            let read = format!("{} --consistent-read", key.replace("update-item", "get-item"));
-            let is_stopped = !line.contains("stopped = :no");
-            let holds = line.split_once("\":holds\":").map(|(_, holds)| {
-                serde_json::Deserializer::from_str(holds).into_iter::<Value>().next().context("no holds")
-            });
-            let item = json!({
-                "disabledAt": {"S": "now"}, "stopped": {"BOOL": is_stopped}, "by": {"S": "b:restore"},
-                "heldDates": holds.transpose()?.transpose()?,
-            });
-            self.set(&format!("{read} => {}", json!({ "Item": item })))?;
+        if let Some((key, update)) = line.split_once(" --update-expression ") {
+            self.update(key, update)?;
         }
         if let Some((_, settings)) = line.split_once("--route-settings ") {
             let settings = settings.trim_matches('\'');
