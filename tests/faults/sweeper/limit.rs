@@ -44,6 +44,8 @@ async fn case(point: CrashPoint) -> Result<(bool, bool)> {
     }
     fixture.time.pass(TimeDelta::seconds(61));
     fixture.faults.lag(Lag::always(2));
+    // A claim that is tried again has another time than the one whose answer was lost.
+    fixture.faults.calls_take(TimeDelta::milliseconds(400));
     let run = run_to(point, &fixture.faults, fixture.tick(Action::Sweep)).await;
     fixture.faults.lag(Lag::default());
     let check = async |second: &[Intent], when: &str| -> Result<u64> {
