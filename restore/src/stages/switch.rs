@@ -45,7 +45,7 @@ pub(super) fn held((old, new): (&str, &str), runner: &mut Runner<'_>) -> Result<
     Ok(Some(step(what, call, vec![done])))
 }
 
-/// The step that ends the stop of [`stopped`]. One that an operator made stays, and so do holds.
+/// The step that ends the stop of `cargo restore endpoints`. One that an operator made stays, and so do holds.
 ///
 /// # Errors
 /// If the long-term table was not restored, so that this restore stopped nothing.
