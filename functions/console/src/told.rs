@@ -275,6 +275,7 @@ mod tests {
             request: String::new(),
             action: "put-endpoint".to_owned(),
             arguments: arguments.to_owned(),
+            first: None,
         };
         let said = action(&intent).into_string();
         let want = "to https://shop.example.com/x, “The shop”, only payment.failed, payment.processed, only of a, b, switched off, \

@@ -64,17 +64,18 @@ impl Undo {
     }
 
     async fn answer(&self, request: Request, deadlines: &Deadlines) -> Result<UndoOutcome, UndoError> {
-        let runs = match request.checked()? {
+        let (runs, failures) = match request.checked()? {
             Request::Plan { id, select } => {
                 return Ok(UndoOutcome::Planned(self.plan(&id, &select, &deadlines.work).await?));
             }
-            Request::Run(approved) => vec![self.run(&approved, deadlines).await?],
+            Request::Run(approved) => (vec![self.run(&approved, deadlines).await?], Vec::new()),
             Request::Continue => self.go_on(deadlines).await?,
         };
         // Without a run there is nothing to measure, and a metric of each idle run would cost.
-        if !runs.is_empty() {
-            self.metrics.emit(self.clock.instant(), &UndoMetrics::from_runs(&runs, self.clock.now()));
+        if !runs.is_empty() || !failures.is_empty() {
+            let failed = u64::try_from(failures.len()).unwrap_or(u64::MAX);
+            self.metrics.emit(self.clock.instant(), &UndoMetrics::from_runs(&runs, failed, self.clock.now()));
         }
-        Ok(UndoOutcome::Ran { runs })
+        failures.into_iter().next().map_or(Ok(UndoOutcome::Ran { runs }), Err)
     }
 }

@@ -125,18 +125,18 @@ impl RunOutcome {
 pub(crate) struct UndoMetrics {
     /// Payments that were cancelled.
     undone: u64,
-    /// Runs that take too long, and payments that an operator has to look at.
+    /// Runs that failed or take too long, and payments that an operator has to look at.
     undo_unfinished: u64,
 }
 
 impl UndoMetrics {
-    pub(crate) fn from_runs(runs: &[RunOutcome], now: UtcSecond) -> Self {
+    pub(crate) fn from_runs(runs: &[RunOutcome], failed: u64, now: UtcSecond) -> Self {
         let is_late = |run: &&RunOutcome| !run.has_ended && run.began_at.saturating_add(MOST_TIME) <= now;
         let late = runs.iter().filter(is_late).count();
         let unfit: u64 = runs.iter().map(|run| run.now(UndoEnd::Lost) + run.now(UndoEnd::Unreadable)).sum();
         Self {
             undone: runs.iter().map(|run| run.now(UndoEnd::Cancelled)).sum(),
-            undo_unfinished: unfit + u64::try_from(late).unwrap_or(u64::MAX),
+            undo_unfinished: failed + unfit + u64::try_from(late).unwrap_or(u64::MAX),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Runs: part by part through an approved plan. The place moves after a part's results were stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use object_store::{ObjectStoreExt as _, PutPayload};
+use object_store::{Error, ObjectStoreExt as _, PutPayload};
 use payments_files::{
     PlanReader, PlanRow, UndoEnd, UndoFileError, claimed_csv, claimed_path, decode_part, encode_part, part_path,
     plan_path,
 };
 use payments_model::undo::Approved;
-use payments_model::{Actor, UndoId, causes};
+use payments_model::{HeadKey, UndoId, causes};
 use payments_store::{UndoPlan, UndoRun, UndoTotals};
 use payments_work::retried;
 
@@ -18,6 +18,9 @@ use crate::hold::HOLD_WORKS_AFTER;
 use crate::outcome::RunOutcome;
 use crate::part::Part;
 use crate::plan::MAX_TRIES;
+
+/// Payments of a plan with their ends.
+type Ends = Vec<(PlanRow, UndoEnd)>;
 
 /// The payments of a part. An interrupted part is repeated: at 240 a second it takes 5 s.
 const PART: usize = 1_250;
@@ -30,25 +33,32 @@ impl Undo {
         self.proceed(undo, approved.plan, &file, deadlines).await
     }
 
-    /// Goes on with all runs that are not at their end.
-    pub(crate) async fn go_on(&self, deadlines: &Deadlines) -> Result<Vec<RunOutcome>, UndoError> {
-        let (mut outcomes, mut failure) = (Vec::new(), None);
+    /// Goes on with all runs that are not at their end. Returns those that went on, and why others failed.
+    pub(crate) async fn go_on(&self, deadlines: &Deadlines) -> Result<(Vec<RunOutcome>, Vec<UndoError>), UndoError> {
+        let (mut outcomes, mut failures) = (Vec::new(), Vec::new());
         for id in retried(&deadlines.work, async || self.store.open_undos().await).await? {
-            let undo = self.known(&id, &deadlines.work).await?;
+            // One damaged item or file must not stop the runs of others.
+            let mut fail = |error: UndoError| {
+                tracing::error!(%id, causes = ?causes(&error), "a run of an undo failed");
+                failures.push(error);
+            };
+            let undo = match self.known(&id, &deadlines.work).await {
+                Ok(undo) => undo,
+                Err(error) => {
+                    fail(error);
+                    continue;
+                }
+            };
             let open = |plan: &&UndoPlan| plan.run.as_ref().is_some_and(|run| run.ended_at.is_none());
             let open: Vec<UndoPlan> = undo.plans.iter().filter(open).cloned().collect();
             for plan in open {
-                // One damaged file must not stop the runs of others.
                 match self.go_on_with(&id, &plan, deadlines).await {
                     Ok(outcome) => outcomes.push(outcome),
-                    Err(error) => {
-                        tracing::error!(%id, plan = plan.number, causes = ?causes(&error), "a run of an undo failed");
-                        failure = failure.or(Some(error));
-                    }
+                    Err(error) => fail(error),
                 }
             }
         }
-        failure.map_or(Ok(outcomes), Err)
+        Ok((outcomes, failures))
     }
 
     async fn go_on_with(&self, id: &UndoId, plan: &UndoPlan, deadlines: &Deadlines) -> Result<RunOutcome, UndoError> {
@@ -123,7 +133,6 @@ impl Undo {
     ) -> Result<RunOutcome, UndoError> {
         let (id, mut now) = (undo.id.clone(), BTreeMap::new());
         let damaged = |error: UndoFileError| UndoError::Damaged(plan_path(&id, number).to_string(), error);
-        let by = id.actor();
         let Some((plan, run)) = run_of(&mut undo, number) else {
             return Err(UndoError::NoPlan(number, id.to_string()));
         };
@@ -136,7 +145,8 @@ impl Undo {
         reader.skip(place).map_err(damaged)?;
         while is_open && !deadlines.work.has_come() {
             let rows = reader.next_rows(PART).map_err(damaged)?;
-            let ends = match self.ends_of(&id, &by, rows, deadlines).await? {
+            let before = self.part_before(&id, number, place).await?;
+            let ends = match self.ends_of(&id, rows, &before, deadlines).await? {
                 Some(ends) if !ends.is_empty() => ends,
                 Some(_) => {
                     self.list_claimed(&id, number, place, deadlines).await?;
@@ -165,19 +175,45 @@ impl Undo {
         outcome.map(|outcome| RunOutcome { now, ..outcome }).ok_or_else(|| UndoError::NoPlan(number, id.to_string()))
     }
 
-    /// Works on a part. `None` if it is left to the next run.
+    /// The ends of a part, if a run stored them before.
+    async fn part_before(&self, id: &UndoId, number: u32, place: u64) -> Result<Ends, UndoError> {
+        let path = part_path(id, number, place);
+        let bytes = match self.files.get(&path).await {
+            Ok(file) => file.bytes().await?,
+            Err(Error::NotFound { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        decode_part(&bytes).map_err(|error| UndoError::Damaged(path.to_string(), error))
+    }
+
+    /// Works on a part. `None` if it is left to the next run. Payments that an earlier run left as they were stay so: after a restore,
+    /// one that was claimed may be scheduled again, although its request was sent.
     async fn ends_of(
         &self,
         id: &UndoId,
-        by: &Actor,
         rows: Vec<PlanRow>,
+        before: &Ends,
         deadlines: &Deadlines,
-    ) -> Result<Option<Vec<(PlanRow, UndoEnd)>>, UndoError> {
+    ) -> Result<Option<Ends>, UndoError> {
         if rows.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let per_second = self.pace(id, &deadlines.work).await?;
-        Ok(Part::new(self, by, per_second, rows).run(&deadlines.work).await?)
+        let stays = |end: &UndoEnd| matches!(end, UndoEnd::Claimed | UndoEnd::Settled | UndoEnd::Amended);
+        let known: HashMap<&HeadKey, UndoEnd> =
+            before.iter().filter(|(_, end)| stays(end)).map(|(row, end)| (&row.head, *end)).collect();
+        let (kept, rows): (Vec<PlanRow>, Vec<PlanRow>) =
+            rows.into_iter().partition(|row| known.contains_key(&row.head));
+        let mut ends: Ends = kept
+            .into_iter()
+            .filter_map(|row| Some((known.get(&row.head).copied()?, row)))
+            .map(|(end, row)| (row, end))
+            .collect();
+        if !rows.is_empty() {
+            let (per_second, by) = (self.pace(id, &deadlines.work).await?, id.actor());
+            let Some(new) = Part::new(self, &by, per_second, rows).run(&deadlines.work).await? else { return Ok(None) };
+            ends.extend(new);
+        }
+        Ok(Some(ends))
     }
 
     /// Stores how far a run is, unless another run has moved the place. Returns whether it did.

@@ -131,9 +131,10 @@ impl Undo {
         deadline: &Deadline,
         selected: &mut Selected,
     ) -> Result<(), UndoError> {
-        for shard in self.config.read_shards.all() {
-            let mut seen = HashSet::new();
-            for status in STATUSES {
+        // All scheduled ones first: a plan that is full has as many of them as it can.
+        let mut seen = HashSet::new();
+        for status in STATUSES {
+            for shard in self.config.read_shards.all() {
                 let mut range = DueRange { shard, status, until: DueUntil::Date(date), after: None };
                 loop {
                     let page =

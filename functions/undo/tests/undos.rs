@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, bail};
 use chrono::TimeDelta;
 use object_store::ObjectStoreExt as _;
 use payments_machine::given::{Given, details};
-use payments_model::{Actor, Amended, BusinessDate, Details, Head, Status, UndoId};
-use payments_store::{Moved, PutDetails};
+use payments_model::{Actor, Amended, BusinessDate, Details, Event, Head, Status, UndoId};
+use payments_store::{DueSort, Moved, PutDetails};
 use serde_json::{Value, json};
 use undo::{Config, PlanOutcome, RunOutcome, Undo, UndoOutcome};
 
@@ -275,5 +275,41 @@ async fn a_run_without_time_is_open_and_the_schedule_goes_on_with_it() -> Result
     let run = one(alone.ask(json!({ "action": "continue" })).await?)?;
     assert_eq!((ends(&run), run.has_ended), (json!({ "cancelled": 1 }), true));
     assert_eq!(alone.ask(json!({ "action": "continue" })).await?, UndoOutcome::Ran { runs: Vec::new() });
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_that_an_earlier_run_found_claimed_is_never_cancelled() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    // The sweep read the hold after its claim.
+    let head = alone.head(&payment).await?;
+    let step = head.transition(&Event::Sweep, alone.given.stack.clock.now(), Actor::sweep())?;
+    alone.given.store.transition(&head.key(), DueSort::from_head(&head), &step).await?;
+    assert_eq!(ends(&alone.run(&plan, false).await?), json!({ "claimed": 1 }));
+    let pending = alone.given.store.stored_head(&payment.key()).await?.context("no head")?;
+    alone.given.store.remove_head(&pending).await?;
+    alone.given.store.put_head(&Head::scheduled(&payment)).await?;
+    assert_eq!(ends(&alone.run(&plan, true).await?), json!({ "claimed": 1 }));
+    assert_eq!(alone.status(&payment).await?, Status::Scheduled);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_fails_sets_off_an_alarm_and_stops_no_other() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approvedBy": "an action" });
+    let mut event = alone.given.scheduled_event(request)?;
+    event.context.deadline -= 880_000;
+    one(alone.undo.handle(event).await.map_err(anyhow::Error::from_boxed)?)?;
+    alone.given.stack.reports.put(&plan.file.as_str().into(), b"another plan".as_slice().into()).await?;
+    drop(alone.given.raised()?);
+    let error = alone.ask(json!({ "action": "continue" })).await.unwrap_err().to_string();
+    assert!(error.contains("does not have the approved SHA-256"), "{error}");
+    let raised = alone.given.raised()?;
+    assert!(raised.contains(&"UndoUnfinished 1".to_owned()), "{raised:?}");
     Ok(())
 }

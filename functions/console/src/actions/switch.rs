@@ -156,8 +156,9 @@ impl Turn {
                     Err(self.done())
                 }
                 None => Err("not released, no hold has exactly these dates".to_owned()),
-                Some(_) => {
-                    let holds = known.holds.iter().filter(|hold| (hold.from, hold.to) != (from, to)).cloned().collect();
+                Some(released) => {
+                    // Others of the same dates stay, as that of an undo.
+                    let holds = known.holds.iter().filter(|hold| *hold != released).cloned().collect();
                     Ok(Switch { holds, freed_at: Some(change.at), ..next })
                 }
             },

@@ -49,7 +49,7 @@ pub struct Switch {
     pub holds: Vec<Hold>,
     /// The time of the last resume or release. A payment was not late before it.
     pub freed_at: Option<UtcSecond>,
-    /// The time of the last stop; of the first one, if each began within [`ONE_STOP`] of the resume before.
+    /// The time of the last stop; of the first one, if each began within three hours of the resume before.
     pub stopped_at: Option<UtcSecond>,
 }
 
