@@ -66,7 +66,7 @@ async function made() {
   await act("start-recount", { from: later(0), to: later(0) });
   await act("look-for-redates", {});
   // Both run beside the rest, one after the other.
-  for (let attempt = 0; attempt < 60; attempt += 1) {
+  for (let attempt = 0; attempt < 240; attempt += 1) {
     const strip = answered(await ask("/console/views/attention"), 200).text;
     if (strip.includes("miscounted") && strip.includes("redate")) break;
     await advance({ ask }, 60);
