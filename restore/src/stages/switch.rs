@@ -12,16 +12,23 @@ use crate::step::{Fact, Runner, Step, Want};
 /// The actor of a stop, and of its end.
 const RESTORE: &str = "b:restore";
 
-/// Stops all, as the console does. A stop that an operator made before stays as it is.
-pub(super) fn stopped(table: &str, now: &str) -> Step {
-    let update = "SET stopped = :yes, stoppedAt = :now, #by = :by, #at = :now, reason = :why, \
+/// Stops all, as the console does. A stop that an operator made, in the old table or the new one, stays that operator's.
+pub(super) fn stopped((old, table): (&str, &str), now: &str, runner: &mut Runner<'_>) -> Result<Step> {
+    let known = runner.read(&read(old))?;
+    let is_stopped = known.pointer("/Item/stopped/BOOL") == Some(&json!(true));
+    let of = |name: &str, other: &str| {
+        let value = known.pointer(&format!("/Item/{name}")).filter(|_| is_stopped);
+        value.cloned().unwrap_or_else(|| json!({ "S": other }))
+    };
+    let update = "SET stopped = :yes, stoppedAt = :since, #by = :by, #at = :at, reason = :why, \
                   heldDates = if_not_exists(heldDates, :none), version = if_not_exists(version, :zero) + :one";
     let values = json!({
-        ":yes": {"BOOL": true}, ":by": {"S": RESTORE}, ":now": {"S": now}, ":why": {"S": "The table was restored."},
+        ":yes": {"BOOL": true}, ":by": of("by", RESTORE), ":at": of("at", now), ":since": of("stoppedAt", now),
+        ":why": of("reason", "The table was restored."),
         ":none": {"L": []}, ":zero": {"N": "0"}, ":one": {"N": "1"},
     });
     let call = changed(table, update, &["by", "at"], &values);
-    step("Stop all claims and sends, until somebody resumes", call, vec![is_stopped(table, true)])
+    Ok(step("Stop all claims and sends, until somebody resumes", call, vec![self::is_stopped(table, true)]))
 }
 
 /// Holds the due dates that are held in the old table and not in the new one, if there are any. Where the old table is gone, nobody knows.
@@ -31,9 +38,7 @@ pub(super) fn held((old, new): (&str, &str), runner: &mut Runner<'_>) -> Result<
         Ok(switch.pointer("/Item/heldDates/L").and_then(Value::as_array).cloned().unwrap_or_default())
     };
     let (was, mut held) = (holds(old)?, holds(new)?);
-    let dates = |hold: &Value| ["/M/from/S", "/M/to/S"].map(|part| hold.pointer(part).cloned());
-    let is_missing = |hold: &&Value| !held.iter().any(|other| dates(other) == dates(hold));
-    let missing: Vec<Value> = was.iter().filter(is_missing).cloned().collect();
+    let missing: Vec<Value> = was.into_iter().filter(|hold| !held.contains(hold)).collect();
     if missing.is_empty() {
         return Ok(None);
     }

@@ -272,7 +272,7 @@ pub fn endpoints(note: &Note, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
     let id = |item: &Value| Some(disabled(table, item["sk"]["S"].as_str()?, &now));
     let steps: Option<Vec<Step>> = list(&query, &found, "Items")?.iter().map(id).collect();
     let mut steps = steps.context("an endpoint without an id")?;
-    steps.push(stopped(table, &now));
+    steps.push(stopped((&note.history.old, table), &now, runner)?);
     steps.extend(held((&note.history.old, table), runner)?);
     Ok(steps)
 }

@@ -1,4 +1,4 @@
-//! Requests of operators and schedules: recounts, redates, undos, the switch, limits of dates, actions with two persons.
+//! Requests of operators and schedules: recounts, redates, undos, the switch, limits of dates, and two persons.
 
 pub(crate) mod action;
 pub(crate) mod day_limit;

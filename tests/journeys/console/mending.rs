@@ -265,7 +265,7 @@ async fn mending_costs_a_few_units() -> Result<()> {
 
 #[tokio::test]
 async fn hostile_reasons_are_shown_as_text() -> Result<()> {
-    for text in HOSTILE {
+    for text in HOSTILE.into_iter().filter(|text| text.chars().any(char::is_alphanumeric)) {
         let (world, finding) = contradicted(text).await?;
         let offer = offered(&world, "close-finding", &close_of(&finding)).await?.with("reason", text);
         let mut shown = vec![preview(&world, "close-finding", &close_of(&finding)).await?];

@@ -74,7 +74,11 @@ async fn the_trail_shows_each_action_once_the_newest_first() -> Result<()> {
 
 #[tokio::test]
 async fn a_cancel_may_have_a_reason_which_the_trail_keeps_and_shows_as_text() -> Result<()> {
-    for reason in HOSTILE.into_iter().chain(["salary file sent twice, see 00000000-0000-5000-8000-000000000001"]) {
+    for reason in HOSTILE
+        .into_iter()
+        .filter(|text| text.chars().any(char::is_alphanumeric))
+        .chain(["salary file sent twice, see 00000000-0000-5000-8000-000000000001"])
+    {
         let world = World::open().await?;
         let id = rent(&world, "a").await?;
         let offer = offered_cancel(&world, std::slice::from_ref(&id)).await?;

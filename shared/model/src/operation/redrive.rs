@@ -92,12 +92,12 @@ impl Requests {
         }
     }
 
-    /// The next step at `now`, if the switch was on. A request that a stop may have skipped is sent again an hour after it, and beyond
-    /// the last dispatch attempt: nothing was sent.
+    /// The next step at `now`, if the switch was on. If a stop may have skipped the last dispatch attempt, one more follows an hour after
+    /// it. An earlier attempt is followed by the next one as ever.
     #[must_use]
     pub fn next_step_after(self, now: UtcSecond, max_attempts: u32, switch: &Switch) -> NextStep {
         let is_skipped = switch.may_have_skipped(self.sent_again_at.unwrap_or(self.since));
-        if is_skipped && now >= self.operable_at() {
+        if is_skipped && self.attempt >= max_attempts && now >= self.operable_at() {
             return NextStep::Redrive(self.attempt.saturating_add(1));
         }
         self.next_step(now, max_attempts)
@@ -214,6 +214,9 @@ mod tests {
             let step = requests(8, Some(sent_again)).next_step_after(at(hours), 3, &switch);
             assert_eq!(step, want, "sent at {sent_again}");
         }
+        // Attempts are left.
+        let step = requests(2, Some(29)).next_step_after(at(30), 8, &switch);
+        assert_eq!(step, requests(2, Some(29)).next_step(at(30), 8));
         let on = Switch { stopped: true, ..switch };
         assert_eq!(requests(8, Some(29)).next_step_after(at(40), 3, &on), NextStep::Stuck);
         assert_eq!(requests(4, Some(30)).next_step(at(30), 5), NextStep::Wait);

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_model::{Actor, DayCounts, EventFilter, Switch, UtcSecond};
+use payments_model::{Actor, DayCounts, DayLimit, EventFilter, Money, Switch, SwitchChange, UtcSecond};
 use payments_store::{
-    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, Store, Undo, UndoPlan, UndoRun,
-    WebhookCommit,
+    BlockingEvent, DayRelease, EXPIRES_AT, EndpointChoice, Item, ItemKind, Progress, SkippedEvent, Store, Undo,
+    UndoPlan, UndoRun, WebhookCommit,
 };
 use payments_tests::given::create_endpoint;
 
@@ -154,6 +154,7 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let switch = Switch { version: 1 + u64::from(is_again), ..Switch::default() };
     ensure!(store.change_switch(&switch).await?, "it is turned");
     undos(&store, is_again, now).await?;
+    limits(&store, is_again, now).await?;
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");
@@ -179,6 +180,16 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         bank.answered(Ask::post("/console/actions/cancel").json(&cancel), 200).await?;
     }
     Ok(())
+}
+
+/// A due date with a limit, which an operator raises: the sweep reserves a claim.
+async fn limits(store: &Store, is_again: bool, now: UtcSecond) -> Result<()> {
+    let (date, up_to) = ("2026-12-01".parse()?, "payments=9".parse::<DayLimit>()?);
+    let reason = if is_again { "it is right" } else { "it is large" }.to_owned();
+    let change = SwitchChange { by: Actor::operator("ada"), at: now, reason };
+    let claims = [Money { amount: "5".parse()?, currency: "GBP".parse()? }].into_iter().collect();
+    ensure!(store.reserve_claims(date, &claims, &up_to, None).await?, "it is within the limit");
+    Ok(store.release_day(date, &DayRelease { up_to, change }).await?)
 }
 
 /// An undo, whose run goes on. Later there is another.
