@@ -69,6 +69,7 @@ gate() {   # open or closed: sets the policy of the request queue as the paramet
   case "${1:-}" in open | closed) ;; *) echo "gate open, or gate closed?" >&2; return 1 ;; esac
   url="$(resource RequestQueue)" && arn="$(queue_arn RequestQueue)" || return
   policy="$(aws sqs get-queue-attributes --queue-url "$url" --attribute-names Policy --query Attributes.Policy --output text)" || return
+  [ "$policy" != None ] || policy='{"Version": "2012-10-17", "Statement": []}'
   policy="$(jq -c --arg gate "$1" --arg queue "$arn" '.Statement |= map(select(.Sid != "GateIsClosed")) | if $gate == "closed" then
     .Statement += [{Sid: "GateIsClosed", Effect: "Deny", Principal: "*", Action: "sqs:ReceiveMessage", Resource: $queue}]
     else . end' <<< "$policy")" || return

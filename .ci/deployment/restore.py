@@ -134,6 +134,7 @@ def come_back(stack, program):
         stack.look()
         check(stack.output("PaymentsTableName"), new_hot.name)
         check(stack.output("HistoryTableName"), new_history.name)
+        steps += operator.do("resume")
         steps += operator.do("open")
         listed = operator.ask("cancel")
         check((cancelled in listed, later in listed), (True, False))

@@ -81,7 +81,8 @@ pub async fn turn_switch(store: &Store, at: UtcSecond, turn: impl FnOnce(&mut Sw
 
 /// Stops all claims and sends.
 pub fn stop(switch: &mut Switch, change: SwitchChange) {
-    (switch.stopped, switch.change) = (true, Some(change));
+    (switch.stopped_at, switch.stopped) = (Some(switch.stop_begins(change.at)), true);
+    switch.change = Some(change);
 }
 
 /// Resumes them.

@@ -12,8 +12,8 @@ use payments_boot::{Clock, version};
 use payments_model::UtcSecond;
 use payments_restore::stages::{
     Allowed, Lost, Start, before_begin, before_files, before_finish, cancels, changes, clients, endpoints,
-    ensure_closed, ensure_ended, ensure_usable, files, import, listed, lost, published, scheduled, start, stream,
-    tables, template, told,
+    ensure_closed, ensure_ended, ensure_usable, files, import, listed, lost, published, resume, scheduled, start,
+    stream, tables, template, told,
 };
 use payments_restore::{
     Call, Note, Origin, Restored, Runner, StackNow, Step, begin, begin_lost, begin_restored, finish,
@@ -78,8 +78,8 @@ enum Command {
     ///
     /// For example: cargo restore tables --apply
     Tables,
-    /// Disable the webhook endpoints of a restored long-term table: a deleted one would get events again. Stop all claims and sends: the
-    /// table may be older than a stop.
+    /// Disable the webhook endpoints of a restored long-term table: a deleted one would get events again. Stop all claims and sends, and
+    /// hold what the old table holds: the table may be older than a stop or a hold.
     ///
     /// For example: cargo restore endpoints --apply
     Endpoints,
@@ -113,6 +113,10 @@ enum Command {
     ///
     /// For example: cargo restore import --apply
     Import,
+    /// Resume claims and sends that endpoints stopped. A stop that an operator made stays, and so do holds.
+    ///
+    /// For example: cargo restore resume --apply
+    Resume,
     /// Open the API for creates. With --all, also for amendments and cancels.
     ///
     /// For example: cargo restore open --all --apply
@@ -221,6 +225,7 @@ impl Stage<'_> {
                 tables(note, stack, now, runner)
             }
             Command::Endpoints => endpoints(note, runner),
+            Command::Resume => resume(note, now),
             Command::Files { journal } => {
                 let folders = (Path::new("reports"), journal.then_some(Path::new("journal")));
                 let mut steps = before_files(note, stack, now);

@@ -6,6 +6,7 @@ mod epoch;
 mod files;
 mod import;
 mod start;
+mod switch;
 mod tables;
 mod template;
 
@@ -17,6 +18,7 @@ pub use epoch::{
 pub use files::{ensure_copied, files};
 pub use import::{changes, import};
 pub use start::{Start, start};
+pub use switch::resume;
 pub use tables::{endpoints, tables};
 pub use template::template;
 

@@ -306,7 +306,7 @@ fn every_help_has_an_example() -> Result<()> {
     let commands = all.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let commands: Vec<&str> = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
     let commands: Vec<&str> = commands.into_iter().filter(|name| !["", "help"].contains(name)).collect();
-    let order = "start close begin tables endpoints files rebuild finish template changes import open cancel";
+    let order = "start close begin tables endpoints files rebuild finish template changes import resume open cancel";
     assert_eq!(commands.join(" "), order);
     assert!(all.contains("For example: cargo restore start"), "{all}");
     // The page names them in this order.

@@ -1,11 +1,12 @@
 //! The redrive: sends again the requests of payments that have been pending for too long.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use futures::StreamExt as _;
 use payments_boot::Deadline;
 use payments_model::redrive::{NextStep, Requests, redrivable_until};
-use payments_model::{Head, HeadKey, Shard, Status, UtcSecond, causes};
+use payments_model::{Head, HeadKey, Shard, Status, Switch, UtcSecond, causes};
 use payments_store::{DueRange, DueUntil, StoreError};
 use payments_work::{Halt, Round, Work, at_once, drive};
 
@@ -40,7 +41,9 @@ struct ShardRedrive<'s> {
     /// Payments whose wait is over.
     in_hand: VecDeque<Redrivable>,
     read_to_end: bool,
-    /// Whether the switch ended the redrive.
+    /// The switch at the last round.
+    switch: Arc<Switch>,
+    /// Whether the switch was on: the rest of the run reads and counts, and redrives nothing.
     is_stopped: bool,
     outcome: RedriveOutcome,
 }
@@ -89,15 +92,22 @@ impl Sweeper {
         let range = DueRange { shard, status: Status::Pending, until, after: None };
         let (in_hand, outcome) = (VecDeque::new(), RedriveOutcome::default());
         let (read_to_end, is_stopped) = (false, false);
-        let redrive = ShardRedrive { sweeper: self, deadline, now, range, in_hand, read_to_end, is_stopped, outcome };
+        let switch = Arc::default();
+        let redrive =
+            ShardRedrive { sweeper: self, deadline, now, range, in_hand, read_to_end, switch, is_stopped, outcome };
         redrive.run().await
     }
 
     /// Returns the next redrive, if the payment's wait is over.
-    fn redrivable(&self, head: &Head, now: UtcSecond, outcome: &mut RedriveOutcome) -> Option<Redrivable> {
+    fn redrivable(
+        &self,
+        head: &Head,
+        (now, switch): (UtcSecond, &Switch),
+        outcome: &mut RedriveOutcome,
+    ) -> Option<Redrivable> {
         let requests = Requests::from_head(head)?;
         let attempt = requests.attempt;
-        match requests.next_step(now, self.config.max_attempts) {
+        match requests.next_step_after(now, self.config.max_attempts, switch) {
             NextStep::Wait => {
                 outcome.waiting += 1;
                 outcome.count_pending(attempt, 1, &head.updated_at().to_string());
@@ -120,18 +130,23 @@ impl Work for ShardRedrive<'_> {
     type Error = StoreError;
 
     fn is_done(&self) -> bool {
-        self.is_stopped || (self.in_hand.is_empty() && self.read_to_end)
+        self.in_hand.is_empty() && self.read_to_end
     }
 
     /// A redrive does not ask for holds: these payments were claimed before, or are of another date.
     async fn round(&mut self) -> Round<StoreError> {
-        match self.sweeper.permitted().await {
-            Ok(Permitted::Work(_)) => {}
-            Ok(Permitted::Nothing) => {
-                self.is_stopped = true;
+        if !self.is_stopped {
+            match self.sweeper.permitted().await {
+                Ok(Permitted::Work(switch)) => self.switch = switch,
+                Ok(Permitted::Nothing) => self.is_stopped = true,
+                Err(error) => return Round { done: 0, per_second: 0, failure: Some(error) },
+            }
+        }
+        if self.is_stopped {
+            self.keep();
+            if self.read_to_end {
                 return Round { done: 0, per_second: 0, failure: None };
             }
-            Err(error) => return Round { done: 0, per_second: 0, failure: Some(error) },
         }
         let (per_second, (done, failure)) = if self.in_hand.is_empty() {
             (HEADS_PER_SECOND, self.read().await)
@@ -159,6 +174,14 @@ impl ShardRedrive<'_> {
         Ok(self.outcome)
     }
 
+    /// Counts the payments in hand as waiting: nothing is redriven.
+    fn keep(&mut self) {
+        for kept in self.in_hand.drain(..) {
+            self.outcome.waiting += 1;
+            self.outcome.count_pending(kept.attempt, 1, &kept.since.to_string());
+        }
+    }
+
     /// Reads the next page, and queues the payments to redrive. Returns how many heads were read, and an error.
     async fn read(&mut self) -> (u32, Option<StoreError>) {
         let store = &self.sweeper.store;
@@ -177,7 +200,10 @@ impl ShardRedrive<'_> {
         let read = u32::try_from(keys.len()).unwrap_or(u32::MAX);
         for (_, head) in heads {
             match head {
-                Ok(head) => self.in_hand.extend(self.sweeper.redrivable(&head, self.now, &mut self.outcome)),
+                Ok(head) => {
+                    let at = (self.now, &*self.switch);
+                    self.in_hand.extend(self.sweeper.redrivable(&head, at, &mut self.outcome));
+                }
                 Err(error) => self.outcome.count_failed(&error),
             }
         }

@@ -140,6 +140,11 @@ impl ShardSweep<'_> {
     async fn run(mut self) -> Result<SweepOutcome, StoreError> {
         let Self { sweeper, deadline, .. } = self;
         match drive(&mut self, &sweeper.clock, deadline).await {
+            Ok(()) if self.is_stopped => {
+                self.outcome.remaining += u64::try_from(self.in_hand.len()).unwrap_or(u64::MAX);
+                self.outcome.remaining_is_lower_bound = true;
+                return Ok(self.outcome);
+            }
             Ok(()) => return Ok(self.outcome),
             Err(Halt::OutOfTime) => {}
             Err(Halt::Broken(error)) => return Err(error),

@@ -10,6 +10,7 @@ use crate::list::list;
 use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::StackNow;
 use crate::stages::clients::closed;
+use crate::stages::switch::{held, stopped};
 use crate::stages::{HOURS, describe_table, fact, latest, step, wait, window};
 use crate::step::{Act, Fact, Read, Runner, Step, Want};
 
@@ -254,8 +255,8 @@ pub(super) fn streamed(kind: Kind, table: &Table) -> Step {
     update(format!("Stream the changes of {}", table.new), &table.new, &words, &done)
 }
 
-/// The steps that disable each webhook endpoint of a restored long-term table, and stop all claims and sends: the table may be older
-/// than a stop.
+/// The steps that disable each webhook endpoint of a restored long-term table, stop all claims and sends, and hold what was held: the
+/// table may be older than a stop and a hold.
 ///
 /// # Errors
 /// If the table cannot be read.
@@ -272,29 +273,8 @@ pub fn endpoints(note: &Note, runner: &mut Runner<'_>) -> Result<Vec<Step>> {
     let steps: Option<Vec<Step>> = list(&query, &found, "Items")?.iter().map(id).collect();
     let mut steps = steps.context("an endpoint without an id")?;
     steps.push(stopped(table, &now));
+    steps.extend(held((&note.history.old, table), runner)?);
     Ok(steps)
-}
-
-/// Turns the switch as the console does.
-fn stopped(table: &str, now: &str) -> Step {
-    let key: Value = json!({"pk": {"S": "CONTROL"}, "sk": {"S": "SWITCH"}});
-    let item = |name| Call::aws_with("dynamodb {} --table-name {} --key", &[name, table]).with(key.to_string());
-    let update = "SET stopped = :yes, #by = :by, #at = :now, reason = :why, heldDates = if_not_exists(heldDates, :none), \
-                  version = if_not_exists(version, :zero) + :one";
-    let values = json!({
-        ":yes": {"BOOL": true}, ":by": {"S": "b:restore"}, ":now": {"S": now}, ":why": {"S": "The table was restored."},
-        ":none": {"L": []}, ":zero": {"N": "0"}, ":one": {"N": "1"},
-    });
-    let call = item("update-item")
-        .with("--update-expression")
-        .with(update)
-        .with("--expression-attribute-names")
-        .with(json!({"#by": "by", "#at": "at"}).to_string())
-        .with("--expression-attribute-values")
-        .with(values.to_string());
-    let read = item("get-item").with("--consistent-read");
-    let done = fact("stopped of the switch", read, "/Item/stopped/BOOL", Want::Is(json!(true)), "run this again");
-    step("Stop all claims and sends, until somebody resumes", call, vec![done])
 }
 
 fn disabled(table: &str, id: &str, now: &str) -> Step {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use payments_model::UtcSecond;
 use payments_restore::stages::{
     Allowed, Start, before_begin, before_files, before_finish, changes, clients, endpoints, files, import, published,
-    start, template,
+    resume, start, template,
 };
 use payments_restore::{Note, Origin, Runner, StackNow, Step};
 
@@ -57,7 +57,7 @@ pub(crate) type Steps = fn(&Note, &StackNow, &mut Runner<'_>) -> Result<Vec<Step
 pub(crate) type Stage = (&'static str, bool, Steps);
 
 /// The stages in the order of docs/restore.md. The log's epoch, and what is brought back, are tested over an engine.
-pub(crate) const STAGES: [Stage; 11] = [
+pub(crate) const STAGES: [Stage; 12] = [
     ("close", false, |note, stack, _| clients(note, stack, Allowed::Reads)),
     ("begin", false, |note, stack, _| Ok([before_begin(note, stack, true, NOW.parse()?)?, published(stack)?].concat())),
     ("tables", false, tables),
@@ -71,6 +71,7 @@ pub(crate) const STAGES: [Stage; 11] = [
     ("template", false, |note, stack, runner| template(note, stack, &runner.folder)),
     ("changes", false, changes),
     ("import", false, import),
+    ("resume", true, |note, _, _| resume(note, NOW.parse()?)),
     ("open", false, |note, stack, _| clients(note, stack, Allowed::All)),
 ];
 
@@ -80,6 +81,11 @@ pub(crate) const ENDPOINTS: &str = concat!(
     "'pk = :webhooks AND sk >= :first' --expression-attribute-values ",
     r#"'{":first":{"S":"-"},":webhooks":{"S":"WEBHOOK#ENDPOINTS"}}' => "#,
     r#"{"Items":[{"sk":{"S":"books"}},{"sk":{"S":"app"}}]}"#
+);
+/// The switch of the old long-term table.
+pub(crate) const HELD: &str = concat!(
+    r#"aws dynamodb get-item --table-name history --key '{"pk":{"S":"CONTROL"},"sk":{"S":"SWITCH"}}' --consistent-read => "#,
+    r#"{"Item":{"heldDates":{"L":[{"M":{"from":{"S":"2026-12-01"},"to":{"S":"2026-12-02"}}}]}}}"#
 );
 pub(crate) const AUDIT: &str = concat!(
     "aws dynamodb query --table-name history --key-condition-expression 'pk = :month' --expression-attribute-values ",
@@ -94,6 +100,7 @@ pub(crate) fn stage(name: &str) -> Result<(bool, Steps)> {
 pub(crate) fn ready(world: &mut World, name: &str) -> Result<Note> {
     let (is_all, _) = stage(name)?;
     world.set(ENDPOINTS)?;
+    world.set(HELD)?;
     world.set(AUDIT)?;
     let template = "\
 Resources:

@@ -87,9 +87,15 @@ impl World {
         // A change of an endpoint or the switch: `update-item` sets what `get-item` reads.
         if let Some((key, _)) = line.split_once(" --update-expression ") {
             let read = format!("{} --consistent-read", key.replace("update-item", "get-item"));
-            self.set(&format!(
-                "{read} => {{\"Item\":{{\"disabledAt\":{{\"S\":\"now\"}},\"stopped\":{{\"BOOL\":true}}}}}}"
-            ))?;
+            let is_stopped = !line.contains("stopped = :no");
+            let holds = line.split_once("\":holds\":").map(|(_, holds)| {
+                serde_json::Deserializer::from_str(holds).into_iter::<Value>().next().context("no holds")
+            });
+            let item = json!({
+                "disabledAt": {"S": "now"}, "stopped": {"BOOL": is_stopped}, "by": {"S": "b:restore"},
+                "heldDates": holds.transpose()?.transpose()?,
+            });
+            self.set(&format!("{read} => {}", json!({ "Item": item })))?;
         }
         if let Some((_, settings)) = line.split_once("--route-settings ") {
             let settings = settings.trim_matches('\'');

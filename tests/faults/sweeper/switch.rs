@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
-use daily_due_sweeper::{Action, SweepOutcome};
+use daily_due_sweeper::Action;
 use payments_lab::facts::intent::Intent;
-use payments_machine::given::{resume, turn_switch};
+use payments_machine::given::{resume, stop, turn_switch};
 use payments_machine::{Call, Fate};
-use payments_model::UtcSecond;
-use payments_store::Store;
+use payments_model::{Shard, Status, UtcSecond};
+use payments_store::{DueRange, DueUntil, Store};
 use serde_json::json;
 
 use crate::kit::fixture::{Fixture, redriven};
@@ -149,15 +149,50 @@ async fn a_sweep_and_a_redrive_end_when_somebody_stops() -> Result<()> {
             assert!(assert_stopped(&seen, &case), "{case}: no stop");
             let stopped_at = lock(&seen).stopped_at.context("no stop")?;
             let took = ended - stopped_at;
-            // The last read is two seconds old at most. 32 claims are under way, and the outcome is stored.
-            assert!(took <= TimeDelta::milliseconds(2_000 + 40 * 50), "{case}: it went on for {took}");
             let stopped = match &outcome {
-                daily_due_sweeper::SweeperOutcome::Sweep(SweepOutcome { switch, .. }) => switch.stopped,
-                daily_due_sweeper::SweeperOutcome::Redrive(outcome) => outcome.switch.stopped,
+                daily_due_sweeper::SweeperOutcome::Sweep(sweep) => {
+                    // The last read is two seconds old at most. 32 claims are under way, and the outcome is stored.
+                    assert!(took <= TimeDelta::milliseconds(2_000 + 40 * 50), "{case}: it went on for {took}");
+                    // Nobody takes the end of the sweep for the end of the work.
+                    assert!(sweep.remaining_is_lower_bound, "{case}: {sweep:?}");
+                    sweep.switch.stopped
+                }
+                // A redrive counts to its end.
+                daily_due_sweeper::SweeperOutcome::Redrive(redrive) => {
+                    assert_eq!(redrive.waiting + redrive.redriven, 400, "{case}: {redrive:?}");
+                    redrive.switch.stopped
+                }
             };
             assert_eq!(stopped, 1, "{case}: {outcome:?}");
         }
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_redrive_sends_a_last_request_that_a_stop_skipped() -> Result<()> {
+    let fixture = Fixture::with_shards(1).await?;
+    let intents = fixture.pending(2).await?;
+    let store = Store::new(fixture.client.clone(), fixture.tables().clone());
+    let now = || UtcSecond::new(fixture.time.now());
+    let until = DueUntil::Instant("2026-11-20".parse()?, now()?);
+    let range =
+        DueRange { shard: Shard::from_stored(0).context("a shard")?, status: Status::Pending, until, after: None };
+    for row in store.due_page(&range, 10).await?.rows {
+        assert!(store.redrive(&row?.head, 1, 8, now()?).await?);
+    }
+    turn_switch(&store, now()?, stop).await?;
+    fixture.dispatch_all().await?;
+    resumed(&fixture).await?;
+    // A redrive of the first seconds may be skipped, too.
+    fixture.time.pass(TimeDelta::seconds(6));
+    assert_eq!(redriven(fixture.tick(Action::Redrive).await?)?.redriven, 2);
+    fixture.dispatch_all().await?;
+    assert_sent_once(&fixture, &intents, "after the resume");
+    // A request that was sent is not repeated beyond the last attempt.
+    fixture.time.pass(TimeDelta::minutes(61));
+    let outcome = redriven(fixture.tick(Action::Redrive).await?)?;
+    assert_eq!((outcome.redriven, outcome.stuck), (0, 2), "{outcome:?}");
     Ok(())
 }
 

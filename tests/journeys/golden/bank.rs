@@ -41,7 +41,14 @@ async fn put_runs(store: &Store) -> Result<()> {
 fn switch() -> Result<Switch> {
     let change = SwitchChange { by: Actor::operator("ada"), at: AT.parse()?, reason: "a wrong feed".to_owned() };
     let holds = vec![Hold { from: date()?, to: "2026-12-03".parse()?, change: change.clone() }];
-    Ok(Switch { version: 1, stopped: true, change: Some(change), holds, freed_at: Some(AT.parse()?) })
+    Ok(Switch {
+        version: 1,
+        stopped: true,
+        change: Some(change),
+        holds,
+        freed_at: Some(AT.parse()?),
+        stopped_at: Some(AT.parse()?),
+    })
 }
 
 /// The payment of the findings.

@@ -117,7 +117,10 @@ impl Turn {
             Self::Resume(seen) if seen != Some(known.version) => {
                 Err("not resumed, the switch changed since the preview".to_owned())
             }
-            Self::Stop => Ok(Switch { stopped: true, change: Some(change.clone()), ..next }),
+            Self::Stop => {
+                let stopped_at = Some(known.stop_begins(change.at));
+                Ok(Switch { stopped: true, change: Some(change.clone()), stopped_at, ..next })
+            }
             Self::Resume(_) => {
                 Ok(Switch { stopped: false, change: Some(change.clone()), freed_at: Some(change.at), ..next })
             }

@@ -38,16 +38,17 @@ type Found = Result<Vec<Trouble>, &'static str>;
 
 impl Console {
     /// The strip of troubles, the most urgent first. It reads no shard of an index: the switch, the last run of each job, the open findings, the
-    /// counters of the last dates, the webhook endpoints with their places and the head of the log, the findings of the recount, and the sizes of
-    /// the queues without a receiver.
+    /// counters of the last dates, the webhook endpoints with their places and the head of the log, the findings of the recount, the sizes of
+    /// the queues without a receiver, and the gate of the requests.
     pub(crate) async fn attention(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let times = self.times();
         let switch = self.known_switch().await;
         let held = switch.as_ref().ok().and_then(Option::as_ref);
-        let (findings, letters, endpoints, log, drift, runs, overdue) = tokio::join!(
+        let (findings, letters, gate, endpoints, log, drift, runs, overdue) = tokio::join!(
             self.contradictions(),
             self.dead_letters(),
+            self.gate(),
             self.endpoints_and_states(),
             self.store.log_head(),
             self.drifted_dates(times),
@@ -66,7 +67,7 @@ impl Console {
         let of_runs = runs::troubles(&runs, self.config.paused, times);
         let switch = switch.map_err(|error| unknown("Switch", &error)).map(|switch| switch::troubles(switch, times));
         let mut troubles: Vec<Trouble> = self.pause().into_iter().collect();
-        for found in [switch, overdue, Ok(of_runs), findings, letters, endpoints, drift] {
+        for found in [switch, gate, overdue, Ok(of_runs), findings, letters, endpoints, drift] {
             troubles.extend(found.unwrap_or_else(|what| vec![unread(what)]));
         }
         if !is_known {
@@ -154,6 +155,15 @@ impl Console {
         // SQS does not tell the age of its oldest message.
         let more = html! { (parts.join(", ")) ". SQS deletes each 14 days after it was sent" };
         Ok(vec![Trouble { view: "queues", target: link("queues", &[]), runbook, until: None, title, more }])
+    }
+
+    /// The gate of the request queue, if it is closed.
+    async fn gate(&self) -> Found {
+        let state = self.operations.queue(BankQueue::Requests).await.map_err(|error| {
+            tracing::error!(?error, "the gate is unknown to the strip of troubles");
+            "Gate of the request queue"
+        })?;
+        Ok(switch::gate(&state).into_iter().collect())
     }
 
     /// The payments of the last dates that are neither claimed nor held, by the counters.

@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 
 use crate::calendar::instant::UtcSecond;
+use crate::operation::switch::Switch;
 use crate::payment::forms::Head;
 use crate::payment::transition::State;
 
@@ -89,6 +90,17 @@ impl Requests {
         } else {
             NextStep::Stuck
         }
+    }
+
+    /// The next step at `now`, if the switch was on. A request that a stop may have skipped is sent again an hour after it, and beyond
+    /// the last dispatch attempt: nothing was sent.
+    #[must_use]
+    pub fn next_step_after(self, now: UtcSecond, max_attempts: u32, switch: &Switch) -> NextStep {
+        let is_skipped = switch.may_have_skipped(self.sent_again_at.unwrap_or(self.since));
+        if is_skipped && now >= self.operable_at() {
+            return NextStep::Redrive(self.attempt.saturating_add(1));
+        }
+        self.next_step(now, max_attempts)
     }
 
     /// The next request.
@@ -190,6 +202,20 @@ mod tests {
         ] {
             assert_eq!(requests(attempt, sent_again).next_step(at(hours), 3), want, "{attempt} at {hours}");
         }
+        // Between the 28th and the 29th hour a stop may have skipped it, and for an hour before.
+        let switch = Switch { stopped_at: Some(at(28)), freed_at: Some(at(29)), ..Switch::default() };
+        for (sent_again, hours, want) in [
+            (26, 40, NextStep::Stuck),
+            (27, 28, NextStep::Redrive(9)),
+            (29, 29, NextStep::Wait),
+            (29, 30, NextStep::Redrive(9)),
+            (30, 40, NextStep::Stuck),
+        ] {
+            let step = requests(8, Some(sent_again)).next_step_after(at(hours), 3, &switch);
+            assert_eq!(step, want, "sent at {sent_again}");
+        }
+        let on = Switch { stopped: true, ..switch };
+        assert_eq!(requests(8, Some(29)).next_step_after(at(40), 3, &on), NextStep::Stuck);
         assert_eq!(requests(4, Some(30)).next_step(at(30), 5), NextStep::Wait);
         assert_eq!(requests(4, Some(30)).next_step(at(31), 5), NextStep::Redrive(5));
     }

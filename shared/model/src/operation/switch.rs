@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use chrono::TimeDelta;
+
 use crate::actor::Actor;
 use crate::calendar::instant::{BusinessDate, UtcSecond};
 
@@ -47,13 +49,40 @@ pub struct Switch {
     pub holds: Vec<Hold>,
     /// The time of the last resume or release. A payment was not late before it.
     pub freed_at: Option<UtcSecond>,
+    /// The time of the last stop; of the first one, if each began within [`ONE_STOP`] of the resume before.
+    pub stopped_at: Option<UtcSecond>,
 }
+
+/// Stops with less than this between them are one: a redrive an hour after the first resume may not have come to all payments.
+const ONE_STOP: TimeDelta = TimeDelta::hours(3);
+
+/// The time from a claim or a redrive until its request is sent, even if `dispatch` is behind.
+const SENT_WITHIN: TimeDelta = TimeDelta::hours(1);
+
+/// The time from a resume until `dispatch` sends again: the age of what it knows of the switch.
+const SENDS_AFTER: TimeDelta = TimeDelta::seconds(5);
 
 impl Switch {
     /// Whether payments of this due date are not claimed.
     #[must_use]
     pub fn is_held(&self, date: BusinessDate) -> bool {
         self.holds.iter().any(|hold| hold.covers(date))
+    }
+
+    /// The begin of a stop that begins at `at`: that of the last one, if this stop continues it.
+    #[must_use]
+    pub fn stop_begins(&self, at: UtcSecond) -> UtcSecond {
+        let is_one = |freed: &UtcSecond| at <= freed.saturating_add(ONE_STOP);
+        self.freed_at.filter(is_one).and(self.stopped_at).unwrap_or(at)
+    }
+
+    /// Whether a request that was written at `at`, by a claim or a redrive, may not have been sent for the last stop.
+    #[must_use]
+    pub fn may_have_skipped(&self, at: UtcSecond) -> bool {
+        let (begins, ends) = (self.stopped_at, self.freed_at.map(|freed| freed.saturating_add(SENDS_AFTER)));
+        !self.stopped
+            && begins.is_some_and(|begins| at >= begins.saturating_add(-SENT_WITHIN))
+            && ends.is_some_and(|ends| at <= ends)
     }
 
     /// Returns the first dates in a row, from `from` to `to`, that no hold covers.

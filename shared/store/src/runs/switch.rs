@@ -24,6 +24,8 @@ struct SwitchItem {
     held_dates: Vec<HoldItem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     freed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_at: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,7 +64,7 @@ impl HoldItem {
 fn parse(item: Item) -> Result<Switch, Fault> {
     // A switch without an operator and a time is as damaged as one with a wrong time.
     let has_change = ["by", "at", "reason"].iter().any(|name| item.contains_key(*name));
-    let SwitchItem { version, stopped, change, held_dates, freed_at } = serde_dynamo::from_item(item)?;
+    let SwitchItem { version, stopped, change, held_dates, freed_at, stopped_at } = serde_dynamo::from_item(item)?;
     if change.is_none() && (has_change || stopped) {
         return Err("it does not say who stopped it, when and why".into());
     }
@@ -72,6 +74,7 @@ fn parse(item: Item) -> Result<Switch, Fault> {
         change: change.map(ChangeItem::parse).transpose()?,
         holds: held_dates.into_iter().map(HoldItem::parse).collect::<Result<_, _>>()?,
         freed_at: freed_at.map(|at| at.parse()).transpose()?,
+        stopped_at: stopped_at.map(|at| at.parse()).transpose()?,
     })
 }
 
@@ -87,6 +90,7 @@ fn attributes(switch: &Switch) -> Result<Item, StoreError> {
         change: switch.change.as_ref().map(ChangeItem::from),
         held_dates: switch.holds.iter().map(hold).collect(),
         freed_at: switch.freed_at.map(|at| at.to_string()),
+        stopped_at: switch.stopped_at.map(|at| at.to_string()),
     })
 }
 
@@ -141,6 +145,7 @@ mod tests {
             change: Some(change(reason)),
             holds: vec![hold; holds],
             freed_at: Some("2026-12-01T14:03:00Z".parse().unwrap()),
+            stopped_at: Some("2026-12-01T14:02:00Z".parse().unwrap()),
         }
     }
 
@@ -166,6 +171,7 @@ mod tests {
             ("heldDates", Some(AttributeValue::L(vec![text("2026-12-01")]))),
             ("heldDates", None),
             ("freedAt", Some(text(""))),
+            ("stoppedAt", Some(text("today"))),
         ] {
             let mut item = attributes(&switch("a wrong feed", 1)).unwrap();
             match value.clone() {

@@ -1,11 +1,12 @@
-//! The troubles of the switch: a stop, holds of due dates, a damaged item.
+//! The troubles of the switch: a stop, holds of due dates, a damaged item. And a closed gate.
 
 use maud::html;
 use payments_model::Switch;
 
 use crate::actions::switch::dates_in_words;
-use crate::guides::{HELD_FOR_LONG, PAYMENTS_STOPPED, Place, SWITCH_UNREADABLE};
-use crate::html::{foreign, link};
+use crate::guides::{HELD_FOR_LONG, PAYMENTS_STOPPED, Place, REQUESTS_WAITING, SWITCH_UNREADABLE};
+use crate::html::{foreign, grouped, link};
+use crate::operations::QueueState;
 use crate::times::Times;
 use crate::views::attention::trouble::Trouble;
 
@@ -29,4 +30,25 @@ pub(super) fn troubles(switch: Option<Switch>, times: Times) -> Vec<Trouble> {
         trouble(HELD_FOR_LONG, title, html! { "By " (by) " since " (since) ": " (foreign(&hold.change.reason)) })
     });
     stop.into_iter().chain(holds).collect()
+}
+
+/// The gate of the request queue, if it is closed.
+pub(super) fn gate(requests: &QueueState) -> Option<Trouble> {
+    let more = html! { "The transaction service receives nothing. About " (grouped(requests.waiting.into())) " requests wait" };
+    let (title, target) = ("The gate of the request queue is closed".to_owned(), link("queues", &[]));
+    let trouble = Trouble { view: "queues", target, runbook: REQUESTS_WAITING, until: None, title, more };
+    requests.is_closed.then_some(trouble)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_gate_is_a_trouble_and_an_open_one_is_none() {
+        let requests = |is_closed| QueueState { waiting: 5, is_closed, ..QueueState::default() };
+        assert!(gate(&requests(false)).is_none());
+        let trouble = gate(&requests(true)).unwrap();
+        assert!(trouble.more.into_string().contains("About 5 requests wait"));
+    }
 }
