@@ -1,5 +1,6 @@
-//! The prices of `prices.csv`: AWS's price list for us-east-1, as third parties quote it, with the code of each and the date of the
-//! look.
+//! The prices of `prices.csv`: AWS's list for us-east-1, as third parties quote it.
+//!
+//! Each has its code in that list, and the date on which it was quoted.
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
@@ -18,7 +19,7 @@ pub struct Price {
     name: String,
     dollars: String,
     per: u64,
-    /// The thing that is charged.
+    /// Its unit.
     pub unit: String,
     #[serde(rename = "code")]
     _code: String,
@@ -46,7 +47,7 @@ impl Prices {
     /// Returns a price.
     ///
     /// # Errors
-    /// If there is none of this name.
+    /// If the file lacks the price.
     pub fn get(&self, name: &str) -> Result<&Price> {
         self.0.iter().find(|price| price.name == name).with_context(|| format!("prices.csv has no price {name}"))
     }
@@ -68,9 +69,9 @@ impl Price {
     /// Returns the cost of a quantity in billionths of a dollar, to the nearest.
     #[must_use]
     pub fn cost(&self, quantity: u64) -> u64 {
-        let (price, quantity, per) =
-            (u128::from(self.billionths().unwrap_or(0)), u128::from(quantity), u128::from(self.per));
-        u64::try_from((price * quantity + per / 2) / per).unwrap_or(u64::MAX)
+        let price = u128::from(self.billionths().unwrap_or(0));
+        let per = u128::from(self.per);
+        u64::try_from((price * u128::from(quantity) + per / 2) / per).unwrap_or(u64::MAX)
     }
 
     /// Returns the cost of a million, or of a GB of a price by the GB, in thousandths of a dollar.

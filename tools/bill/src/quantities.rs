@@ -53,6 +53,6 @@ impl Quantities {
 
 /// Returns `times` parts out of `of`, to the nearest.
 pub(crate) fn scaled(amount: u64, times: u64, of: u64) -> u64 {
-    let (amount, times, of) = (u128::from(amount), u128::from(times), u128::from(of.max(1)));
-    u64::try_from((amount * times + of / 2) / of).unwrap_or(u64::MAX)
+    let of = u128::from(of.max(1));
+    u64::try_from((u128::from(amount) * u128::from(times) + of / 2) / of).unwrap_or(u64::MAX)
 }

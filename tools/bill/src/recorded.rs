@@ -68,8 +68,13 @@ impl Recorded {
 
     /// Returns the same functions, with requests that are not recorded.
     pub(crate) fn without_requests(&self, stack: &Stack) -> Result<Self> {
-        let (functions, clock, record) = (self.functions.clone(), self.clock.clone(), self.record.clone());
-        Ok(Self { functions, clock, record, unrecorded: Some(Functions::on(stack, &stack.client())?) })
+        let unrecorded = Some(Functions::on(stack, &stack.client())?);
+        Ok(Self {
+            functions: self.functions.clone(),
+            clock: self.clock.clone(),
+            record: self.record.clone(),
+            unrecorded,
+        })
     }
 
     /// Records the end of an invocation, with the time for which it waited.

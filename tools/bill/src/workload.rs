@@ -18,9 +18,10 @@ const FEED_PER_SECOND: u64 = 556;
 /// The seconds of a day.
 const DAY: u64 = 24 * 60 * 60;
 
-/// The payments of a part that are played: few enough to be quick, and enough to fill batches where a day's traffic does.
+/// The payments of a part that are played, at most of the feed, and at least and most of the others: as dense as in a day, so that
+/// batches are as full.
 const FED: u64 = 2_000;
-const SINGLES: (u64, u64) = (20, 1_000);
+const SINGLES: (u64, u64) = (1, 1_000);
 
 /// The most seconds of a part, so that its payments are due on the same day.
 const LONGEST: u64 = 40 * 60;

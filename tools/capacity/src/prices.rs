@@ -51,7 +51,8 @@ impl Cents {
 impl Prices {
     /// Returns the prices of the environment, or list prices, and whether the environment has any.
     pub(crate) fn read() -> Result<(Self, bool)> {
-        let (lookup, list, mut given) = (Lookup::environment(), payments_bill::Prices::list()?, false);
+        let (lookup, mut given) = (Lookup::environment(), false);
+        let list = payments_bill::Prices::list()?;
         let mut price = |name, listed| -> Result<Price> {
             let own = lookup.optional::<Price>(name)?;
             given |= own.is_some();
