@@ -283,6 +283,7 @@ ROWS = {
     "events/stream-aggregator/window-ends.json": lambda it: not it.get("state") and not it.get("batchItemFailures"),
     "events/recount/recount.json": lambda it: it["exact"] > 0,
     "events/redate/look.json": lambda it: (it["waiting"], it["isComplete"]) == (0, True),
+    "events/undo/continue.json": lambda it: it["runs"] == [],
     "events/archive/archive.json": lambda it: it["archived"] == 0,
     "events/report/report.json": lambda it: it["reported"] == 0,
     "events/publish/publish.json": lambda it: it["journalSegmentsBehind"] == 0,

@@ -35,6 +35,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use settle::Settle;
 use stream_aggregator::Aggregator;
+use undo::Undo;
 
 use crate::operations::OneMachine;
 
@@ -70,6 +71,8 @@ pub struct Functions {
     pub recount: Recount,
     /// Moves payments of dates that were closed later.
     pub redate: Redate,
+    /// Cancels the payments of approved plans.
+    pub undo: Undo,
     /// The clock of the functions that streams and queues invoke.
     clock: Clock,
 }
@@ -130,6 +133,7 @@ pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
         "stream-aggregator" => stream_aggregator::Config::read(lookup).map(drop),
         "recount" => recount::Config::read(lookup).map(drop),
         "redate" => redate::Config::read(lookup).map(drop),
+        "undo" => undo::Config::read(lookup).map(drop),
         "archive" => archive::Config::read(lookup).map(drop),
         "webhooks" => webhooks::Config::read(lookup).map(drop),
         "publish" => publish::Config::read(lookup).map(drop),
@@ -202,6 +206,8 @@ impl Functions {
         let recount = Recount::new(configured("recount", get, recount::Config::read)?, store, clock, metrics);
         let (store, clock, metrics) = own("redate")?;
         let redate = Redate::new(configured("redate", get, redate::Config::read)?, store, clock, metrics);
+        let Dependencies { store, reports, clock, metrics, .. } = of("undo")?;
+        let undo = Undo::new(configured("undo", get, undo::Config::read)?, store, reports, clock, metrics);
         let (store, clock, metrics) = own("settle")?;
         let settle = Settle::new(configured("settle", get, settle::Config::read)?, store, clock.clone(), metrics);
         Ok(Self {
@@ -219,6 +225,7 @@ impl Functions {
             publish,
             recount,
             redate,
+            undo,
             clock,
         })
     }
@@ -254,6 +261,7 @@ impl Handlers for Functions {
             "report" => run(input, context, |event| self.report.handle(event)).boxed_local(),
             "recount" => run(input, context, |event| self.recount.handle(event)).boxed_local(),
             "redate" => run(input, context, |event| self.redate.handle(event)).boxed_local(),
+            "undo" => run(input, context, |event| self.undo.handle(event)).boxed_local(),
             "publish" => run(input, context, |event| self.publish.handle(event)).boxed_local(),
             other => ready(Err(format!("no schedule invokes {other}"))).boxed_local(),
         }

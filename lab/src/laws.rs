@@ -21,6 +21,7 @@ mod one_content;
 mod one_settlement;
 pub mod reports;
 pub(crate) mod told_times;
+pub(crate) mod undone;
 
 pub(crate) use amended::count as amendments;
 pub use both_tables::as_in_history;

@@ -27,8 +27,7 @@ use crate::plans::faults::{FaultKind, Faults};
 use crate::plans::switches::Switches;
 use crate::settings::Settings;
 use crate::time::Time;
-use crate::workloads::redates;
-use crate::workloads::webhooks;
+use crate::workloads::{redates, undos, webhooks};
 use crate::world::alarms::Alarms;
 use crate::world::bank::{Bank, State};
 use crate::world::files::Files;
@@ -127,6 +126,7 @@ pub(crate) async fn build(
         alarms,
         amends: settings.outages.is_empty(),
         redates,
+        undos: undos::are_in(settings, seed),
         shards: stack.environment.shards.to_string().parse()?,
         receivers,
         state: Mutex::new(State::new(service)),

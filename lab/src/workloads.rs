@@ -14,5 +14,6 @@ pub(crate) mod restored;
 pub(crate) mod restores;
 pub(crate) mod runbook;
 pub(crate) mod triggers;
+pub(crate) mod undos;
 pub(crate) mod unsendable;
 pub(crate) mod webhooks;

@@ -17,7 +17,7 @@ use crate::tools::Tools;
 
 /// The first event of each function, an addition to its name in the row, and a text in place of the
 /// event that finds nothing to do, so that the start is compared and not the work.
-const FIRST: [(&str, &str, Option<&str>); 16] = [
+const FIRST: [(&str, &str, Option<&str>); 17] = [
     ("ingest/create", "", None),
     ("query-account/list", "", None),
     ("query-due/transaction", "", None),
@@ -32,6 +32,7 @@ const FIRST: [(&str, &str, Option<&str>); 16] = [
     ("recount/action-unknown", ", one date", Some(r#"{"action":"recount","from":"2090-06-15","to":"2090-06-15"}"#)),
     // Without calendars it has nothing to look at.
     ("redate/action-unknown", "", Some(r#"{"action":"look"}"#)),
+    ("undo/action-unknown", "", Some(r#"{"action":"continue"}"#)),
     ("archive/action-unknown", ", rejecting", None),
     ("archive/action-unknown", ", one shard", Some(r#"{"action":"archive"}"#)),
     ("report/action-unknown", "", Some(r#"{"action":"report"}"#)),

@@ -22,6 +22,7 @@ mod recount;
 mod redate;
 mod reread;
 mod sweeper;
+mod undo;
 mod weakened;
 
 use payments_allocator as _;

@@ -16,6 +16,7 @@ macro_rules! no_schedule_breaks {
 
 mod amend;
 mod redate;
+mod undo;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -71,12 +72,19 @@ enum Race {
     RedateAgainstCancel,
     RedateAgainstAmend,
     TwoRedates,
+    UndoAgainstSweep,
+    UndoAgainstAmend,
+    UndoAgainstCancel,
+    /// A create that was cut off, and comes again.
+    UndoAgainstRetry,
 }
 
 impl Race {
     /// Whether a client's request can be first or too late.
     fn has_choice(self) -> bool {
-        !matches!(self, Self::Results | Self::EarlyResult | Self::RedriveAgainstLateResult | Self::TwoRedates)
+        let has_one_end = matches!(self, Self::UndoAgainstCancel | Self::UndoAgainstRetry);
+        !has_one_end
+            && !matches!(self, Self::Results | Self::EarlyResult | Self::RedriveAgainstLateResult | Self::TwoRedates)
     }
 }
 
@@ -89,6 +97,8 @@ struct Races {
     sandboxes: Vec<Functions>,
     /// The same of a bank whose calendar has closed Saturdays since.
     redating: Vec<Functions>,
+    /// The plan of a race of an undo.
+    planned: RefCell<Option<crate::undo::Planned>>,
     seen: RefCell<Seen>,
 }
 
@@ -112,7 +122,7 @@ impl Races {
             sandboxes.push(fixture.functions_of_task(task).await?);
             redating.push(fixture.redating_of_task(task).await?);
         }
-        Ok(Self { fixture, sandboxes, redating, seen: RefCell::default() })
+        Ok(Self { fixture, sandboxes, redating, planned: RefCell::default(), seen: RefCell::default() })
     }
 
     /// Creates the payments of a race. Returns them with the requests that were sent for them.
@@ -124,6 +134,9 @@ impl Races {
                 fixture.want_amended(&mut intent, 1, 30)?;
             }
             return Ok((vec![intent], Vec::new()));
+        }
+        if race.is_of_undo() {
+            return Ok((self.prepare_undo(race).await?, Vec::new()));
         }
         if race.is_of_saturday() {
             return Ok((self.prepare_saturday(race).await?, Vec::new()));
@@ -169,6 +182,7 @@ impl Races {
             Race::RetryAgainstCancel => {
                 vec![self.create(0, intents), self.create(1, intents), self.cancel(2, intents), self.cancel(3, intents)]
             }
+            _ if race.is_of_undo() => self.undos(race, intents),
             _ if race.is_of_saturday() => self.redates(race, intents),
             _ => self.amendments(race, intents),
         }

@@ -47,7 +47,8 @@ async fn each_schedule_leaves_the_outcome_that_its_function_answers() -> Result<
 
 #[tokio::test]
 async fn of_two_runs_at_once_the_later_end_stays() -> Result<()> {
-    let store = World::open().await?.store().await;
+    let world = World::open().await?;
+    let store = world.store().await;
     for (ended_at, claimed) in [
         ("2026-11-20T09:00:05Z", 1),
         // A run that ends in the same second or later replaces the first one.
@@ -155,7 +156,8 @@ async fn each_sweep_leaves_a_sample_of_todays_counts() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_of_the_report_adds_its_failures_once() -> Result<()> {
-    let store = World::open().await?.store().await;
+    let world = World::open().await?;
+    let store = world.store().await;
     let today = TODAY.parse()?;
     let failures = [("AM04".parse()?, 2), ("AC01".parse()?, 1)].into();
     for run in [1, 1, 3, 2, 3] {

@@ -1,6 +1,5 @@
 //! Checks a payment's date, and computes when the payment is due.
 
-use chrono::TimeDelta;
 use payments_http::{Problem, ProblemKind};
 use payments_model::{
     BusinessDate, BusinessDays, DateRefusal, DateRule, Details, Due, Instruction, MoveReason, UtcSecond,
@@ -9,16 +8,11 @@ use payments_model::{
 use crate::function::Ingest;
 use crate::order::Order;
 
-/// The time after a payment's business day in which stored details may still get their missing head. The archive waits
-/// an hour after that day. So a head that is missing within this time was never written, and was not archived.
-const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
-
 impl Ingest {
     /// Checks that stored details may still get a head, or come into force: their business day has not
     /// ended, or ended less than 30 minutes ago.
     pub(crate) fn check_completable(&self, details: &Details, order: &Order) -> Result<(), Problem> {
-        let closes = self.config.business_days.zone().end_of(details.due_date).saturating_add(COMPLETION_GRACE);
-        if self.clock.now() < closes {
+        if self.clock.now() < self.config.business_days.zone().completable_until(details.due_date) {
             return Ok(());
         }
         Err(Problem::for_body(&order.pointer, vec![passed(details.due_date)]))

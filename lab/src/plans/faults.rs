@@ -74,6 +74,8 @@ pub enum FaultKind {
     LogLost,
     /// Dates are closed on which payments are due, and an operator moves them.
     DatesClosed,
+    /// A feed is wrong, and operators undo it.
+    WrongFeed,
     /// The stream's consumers stand still for hours.
     Stalled,
     /// DynamoDB and the report store fail at once, when a report is under way.

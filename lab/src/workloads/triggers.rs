@@ -62,7 +62,7 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     let recount = template.function("recount")?.schedules.first().context("no recount")?;
     spawn_local(recount_by_hand(Arc::clone(bank), recount));
     let journaled_every = if bank.faults.are_enabled() { JOURNALED_EVERY } else { JOURNALED_IN_HEALTH_EVERY };
-    let schedules = template.schedules().map(|spec| {
+    let schedules = template.schedules().filter(|spec| bank.undos || spec.package != "undo").map(|spec| {
         let schedule = Schedule::new(spec, zone)?;
         Ok(if spec.package == "publish" { schedule.every(journaled_every) } else { schedule })
     });

@@ -63,6 +63,8 @@ pub(crate) struct Bank {
     pub(crate) amends: bool,
     /// Whether `redate` has a calendar, and an operator runs it.
     pub(crate) redates: bool,
+    /// Whether operators undo payments.
+    pub(crate) undos: bool,
     /// The shards of the indexes.
     pub(crate) shards: ShardCount,
     /// The receiver of webhooks; none where an outage is planned.

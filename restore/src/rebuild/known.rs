@@ -220,6 +220,8 @@ impl By {
             "operator" => Ok(Actor::operator("")),
             "transaction-service" => Ok(Actor::transaction_service()),
             "bank" if status == Status::Pending => Ok(Actor::sweep()),
+            // An event does not say which undo it was.
+            "bank" if status == Status::Cancelled => Ok("b:undo".parse()?),
             "bank" => Ok(Actor::redate()),
             kind => bail!("its actor's kind is unknown: {kind}"),
         }

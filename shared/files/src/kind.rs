@@ -11,6 +11,12 @@ payments_model::kinds! {
         Report = "report",
         /// The counts and sums of a report.
         Summary = "summary",
+        /// A plan of an undo.
+        UndoPlan = "undo-plan",
+        /// A part of the results of an undo.
+        UndoPart = "undo-part",
+        /// The payments of an undo that were claimed.
+        UndoClaimed = "undo-claimed",
     }
 }
 
@@ -21,6 +27,7 @@ impl FileKind {
         match self {
             Self::Journal => "journal",
             Self::Report | Self::Summary => "reports",
+            Self::UndoPlan | Self::UndoPart | Self::UndoClaimed => "undo",
         }
     }
 
@@ -28,9 +35,10 @@ impl FileKind {
     #[must_use]
     pub const fn ending(self) -> &'static str {
         match self {
-            Self::Journal => ".jsonl.gz",
+            Self::Journal | Self::UndoPlan | Self::UndoPart => ".jsonl.gz",
             Self::Report => ".csv.gz",
             Self::Summary => ".summary.json",
+            Self::UndoClaimed => ".csv",
         }
     }
 

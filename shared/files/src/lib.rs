@@ -1,4 +1,5 @@
-//! The files that are kept, reports and the journal: their content, and their place, an S3 bucket or a local folder.
+//! The files that are kept, reports, the journal and those of undos: their content, and their place, an S3 bucket or
+//! a local folder.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,11 +21,16 @@ mod report;
 mod s3;
 #[cfg(feature = "aws")]
 mod transport;
+mod undo;
 
 pub use journal::{JournalObject, MAX_OBJECT_BYTES, ObjectError};
 pub use kind::FileKind;
 pub use report::published::{PublishedReport, hexadecimal};
 pub use report::rows::{COLUMNS, ReportedRow, RowReader, SettledHead, csv_of};
+pub use undo::{
+    PlanReader, PlanRow, PlanWriter, UndoEnd, UndoFileError, claimed_csv, claimed_path, decode_part, encode_part,
+    part_path, plan_path,
+};
 
 /// The most time that one call takes: two retries, and a last try of 10 s.
 pub const CALL: TimeDelta = TimeDelta::seconds(20);

@@ -126,7 +126,7 @@ impl Actor {
         &self.0[KIND_BYTES..]
     }
 
-    fn new(kind: ActorKind, name: &str) -> Self {
+    pub(crate) fn new(kind: ActorKind, name: &str) -> Self {
         Self(format!("{}:{}", kind.letter(), stored_name(name)))
     }
 }

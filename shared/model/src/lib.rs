@@ -53,7 +53,7 @@
 //! | [`json_text`] | the client's own JSON |
 //! | [`kinds`](mod@kinds) | enums of kinds that are stored or sent |
 //! | `log` | events of the log, and the filter of an endpoint or a reader |
-//! | `operation` | the requests of a recount and a redate, the schedule of redrives, the switch, and the ids of operators' actions |
+//! | `operation` | the requests of a recount, a redate and an undo, the schedule of redrives, the switch, and the ids of operators' actions |
 //! | [`outage`] | failed calls to other services |
 //! | `payment` | ids, instructions, details and heads, limits, statuses and the transitions between them, settlements, amendments, findings |
 //! | [`reference`](mod@reference) | clients' references of payments |
@@ -100,6 +100,7 @@ pub use log::marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use operation::action::{ActionId, ActionIdError};
 pub use operation::switch::{Hold, MAX_HOLDS, MAX_REASON, Switch, SwitchChange};
+pub use operation::undo::{self, UndoId, UndoIdError};
 pub use operation::{recount, redate, redrive};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};

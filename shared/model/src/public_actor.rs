@@ -17,7 +17,7 @@ pub enum PublicActor {
         /// Its name.
         name: String,
     },
-    /// The bank, because the payment was due, or because its date was closed after it had been scheduled.
+    /// The bank, because the payment was due, because its date was closed after it had been scheduled, or because it was undone.
     Bank,
     /// An operator of the bank.
     Operator,
@@ -70,6 +70,7 @@ mod tests {
             ("c:landlord-app", "client:landlord-app", r#"{"kind":"client","name":"landlord-app"}"#),
             ("b:sweep", "bank", r#"{"kind":"bank"}"#),
             ("b:redate", "bank", r#"{"kind":"bank"}"#),
+            ("b:undo/0123456789abcdef", "bank", r#"{"kind":"bank"}"#),
             ("o:ada", "operator", r#"{"kind":"operator"}"#),
             ("t:settlement", "transaction-service", r#"{"kind":"transaction-service"}"#),
             ("f:2026-11.xml", "file:2026-11.xml", r#"{"kind":"file","name":"2026-11.xml"}"#),

@@ -99,6 +99,11 @@ pub(crate) fn control_partition() -> String {
     "CONTROL".to_owned()
 }
 
+/// The partition key of undos, and of the ids of the open ones.
+pub(crate) fn undo_partition() -> String {
+    "UNDO".to_owned()
+}
+
 /// The partition key of the counters of one lane: `COUNTS#<lane>`. The sort key is the date.
 pub(crate) fn counts_partition(lane: Lane) -> String {
     format!("COUNTS#{}", lane.0)

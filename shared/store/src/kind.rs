@@ -1,11 +1,13 @@
 //! The kinds of items in the tables, by their keys. Each has golden items in `tests/golden`.
 
-use payments_model::BusinessDate;
+use payments_model::{BusinessDate, UndoId};
 
 use crate::counters::{checkpoint, repair};
 use crate::key::audit::parse_audit_sort;
 use crate::key::finding::{parse_finding_sort, parse_open_finding_sort};
-use crate::key::{DETAILS_SORT, LANES, control_partition, parse_details_sort, parse_head_key, parse_payment_partition};
+use crate::key::{
+    DETAILS_SORT, LANES, control_partition, parse_details_sort, parse_head_key, parse_payment_partition, undo_partition,
+};
 use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
 use crate::payment::finding::OPEN;
@@ -13,6 +15,7 @@ use crate::report::job;
 use crate::runs::figures::FIGURES;
 use crate::runs::last::{Job, LAST};
 use crate::runs::switch::SWITCH;
+use crate::runs::undo::OPEN as OPEN_UNDOS;
 use crate::webhook::endpoint::{CREATED, ENDPOINTS};
 
 payments_model::kinds! {
@@ -58,6 +61,10 @@ payments_model::kinds! {
         Figures = "figures",
         /// The switch that stops claims and sends.
         Switch = "switch",
+        /// An undo, with its plans and runs.
+        Undo = "undo",
+        /// The ids of open undos.
+        OpenUndos = "open-undos",
     }
 }
 
@@ -67,6 +74,10 @@ impl ItemKind {
     pub fn from_key(partition: &str, sort: &str) -> Option<Self> {
         if partition == control_partition() {
             return (sort == SWITCH).then_some(Self::Switch);
+        }
+        if partition == undo_partition() {
+            let is_undo = sort.parse::<UndoId>().is_ok();
+            return if sort == OPEN_UNDOS { Some(Self::OpenUndos) } else { is_undo.then_some(Self::Undo) };
         }
         let (prefix, rest) = partition.split_once('#')?;
         match prefix {
@@ -146,6 +157,9 @@ mod tests {
             ("RUNS#OTHERS", "sweep", None),
             ("CONTROL", "SWITCH", Some(ItemKind::Switch)),
             ("CONTROL", "OTHER", None),
+            ("UNDO", "0123456789abcdef", Some(ItemKind::Undo)),
+            ("UNDO", "open", Some(ItemKind::OpenUndos)),
+            ("UNDO", "closed", None),
             ("NOTES#1", "a", None),
         ] {
             assert_eq!(ItemKind::from_key(partition, sort), kind, "{partition} / {sort}");

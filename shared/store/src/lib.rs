@@ -46,6 +46,8 @@
 //! | the switch that stops claims and sends | `payment-history` | [`Store::switch`], [`Store::change_switch`] |
 //! | recount a date | both tables' `due` | [`Store::recount_next`] |
 //! | evidence of drift, by date | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
+//! | the switch that stops claims and sends | `payment-history` | [`Store::switch`], [`Store::change_switch`] |
+//! | an undo, its plans and its runs | `payment-history` | [`Store::undo`], [`Store::open_undos`], [`Store::change_undo`] |
 //! | repair a date's counters | `payments` | [`Store::repair_counters`] |
 //! | after a restore: a head as its events say, the counters, the report's last run | `payments` | [`Store::has_stream`], [`Store::put_restored_head`], [`Store::correct_counters`], [`Store::restore_report_run`] |
 //! | after a restore: what was counted where | `payments` | [`Store::checkpoints`], [`Store::drop_checkpoint`] |
@@ -108,6 +110,7 @@ pub use report::unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRo
 pub use restore::pages::{DetailsPage, EndedPage, PageEnd};
 pub use runs::figures::{DayFigures, MAX_CODES, OTHER, SAMPLE_EVERY};
 pub use runs::last::{Job, LastRun, MAX_FAILED_BYTES, MAX_OUTCOME_BYTES};
+pub use runs::undo::{Undo, UndoPlan, UndoRun, UndoTotals};
 pub use schema::{EXPIRES_AT, KEPT_UNTIL};
 pub use size::{MAX_DETAILS_BYTES, OWN_DETAILS_BYTES, item_bytes};
 pub use store::{Store, TableNames};

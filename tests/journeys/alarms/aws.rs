@@ -108,7 +108,7 @@ fn functions() -> Result<Vec<Row>> {
         rows.push((alarm, errors(package)?, 1, 1));
     }
     let of_api = ["ingest", "query-account", "query-due", "webhooks"].map(|package| (package, "ApiFunctionErrors"));
-    let others = ["daily-due-sweeper", "dispatch", "settle", "stream-aggregator", "publish"];
+    let others = ["daily-due-sweeper", "dispatch", "settle", "stream-aggregator", "publish", "undo"];
     for (package, alarm) in of_api.into_iter().chain(others.map(|package| (package, "FunctionErrors"))) {
         rows.extend([(alarm, errors(package)?, 10, 2), ("", errors(package)?, 60, 1)]);
     }

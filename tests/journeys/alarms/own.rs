@@ -69,6 +69,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a head unlike its details", "dispatch", "DisagreeingPayments", disagreeing().await?),
         ("a calendar that ends soon", "recount", "CalendarEnds", calendar_ends().await?),
         ("payments that refuse another date", "redate", "LeftOnClosedDate", left().await?),
+        ("a damaged head of an undo", "undo", "UndoUnfinished", undo_of_a_damaged_head().await?),
         ("a file that is gone", "report", "ReportFileAltered", file_gone().await?),
         ("a journal of a log that was lost", "publish", "JournalMissed", of_lost_log("journal").await?),
         ("a bus of a log that was lost", "publish", "BusMissed", of_lost_log(Bus::CONSUMER).await?),
@@ -242,6 +243,22 @@ async fn calendar_ends() -> Result<Vec<String>> {
     let lines = ran(&world, "2033-07-04T00:30:00Z", recount, NO_DEADLINE).await?;
     assert_has(&serde_json::from_str(&lines[0])?, &json!({ "CalendarDaysShort": 1 }));
     Ok(lines)
+}
+
+/// Runs the plan of a payment whose head was damaged since.
+async fn undo_of_a_damaged_head() -> Result<Vec<String>> {
+    let world = world_of(CREATED).await?;
+    let ask = async |request: Value| {
+        let outcome = world.functions().scheduled("undo", request, context(NO_DEADLINE)).await;
+        outcome.map_err(anyhow::Error::msg)
+    };
+    let id = "0123456789abcdef";
+    let plan = ask(json!({ "action": "plan", "id": id, "select": { "dueDate": "2090-06-15" } })).await?;
+    let head = world.heads(ACCOUNT).await?.into_iter().next().context("no head")?;
+    world.update(&head, NO_AMOUNT, &[(":value", number(0))]).await?;
+    drop(world.outside.metrics.take());
+    ask(json!({ "action": "run", "id": id, "plan": 1, "sha256": plan["sha256"], "approvedBy": "an action" })).await?;
+    Ok(world.outside.metrics.take())
 }
 
 /// A run that was committed and not finished, and whose files are gone.

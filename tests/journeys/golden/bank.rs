@@ -6,9 +6,12 @@ use payments_model::{
 };
 use payments_store::key::LANES;
 use payments_store::{
-    ActionName, AuditIntent, AuditOutcome, ClosedFinding, Evidence, Job, LastRun, ReportFile, ReportRun, Store,
+    ActionName, AuditIntent, AuditOutcome, ClosedFinding, Evidence, Job, LastRun, ReportFile, ReportRun, Store, Undo,
+    UndoPlan, UndoRun,
 };
 use payments_tests::prelude::*;
+
+const UNDO: &str = "0123456789abcdef";
 
 const AT: &str = "2026-11-20T10:00:00Z";
 
@@ -35,6 +38,25 @@ async fn put_runs(store: &Store) -> Result<()> {
         store.add_sample(date()?, at, &counts).await?;
     }
     Ok(store.add_failures(date()?, 42, &[("AC01".parse()?, 7), ("NARR".parse()?, 1)].into()).await?)
+}
+
+/// An undo whose run is not at its end, of a plan with a payment without a head.
+fn undo() -> Result<Undo> {
+    let ends = [("cancelled".to_owned(), 1_249), ("claimed".to_owned(), 1)].into();
+    let run =
+        UndoRun { approved_by: "an action".to_owned(), began_at: AT.parse()?, place: 1_250, ends, ended_at: None };
+    let gbp = "GBP".parse()?;
+    let totals = [((Some(Status::Scheduled), gbp), (1_250, 1 << 64)), ((None, gbp), (1, 500))].into();
+    let plan = UndoPlan {
+        number: 1,
+        sha256: "f".repeat(64),
+        payments: 1_251,
+        totals,
+        held_at: AT.parse()?,
+        run: Some(run.clone()),
+    };
+    let ended = UndoPlan { run: Some(UndoRun { ended_at: Some(AT.parse()?), ..run }), ..plan.clone() };
+    Ok(Undo { id: UNDO.parse()?, revision: 1, plans: vec![ended, UndoPlan { number: 2, ..plan }] })
 }
 
 /// A switch that stops all, and holds dates.
@@ -112,6 +134,7 @@ pub(super) async fn written() -> Result<World> {
     recounted.shift(Status::Pending, 7);
     recounted.shift_sum("GBP".parse()?, Status::Pending, 1 << 64);
     store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
+    ensure!(store.change_undo(&undo()?).await?, "it is the first");
     ensure!(store.change_switch(&switch()?).await?, "it is the first");
     put_findings(&store, findings()?.into()).await?;
     for (name, subject) in actions()?.into_iter().zip([Some("user-1".to_owned()), None]) {
@@ -150,6 +173,8 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     let mut found = from.evidence(date()?, date()?).await?;
     let evidence = found.remove(&date()?).and_then(|found| found.evidence).context("no finding")?;
     to.keep_evidence(date()?, &evidence, None).await?;
+    let [open] = from.open_undos().await?.try_into().map_err(|_| anyhow::anyhow!("one is open"))?;
+    ensure!(to.change_undo(&from.undo(&open).await?.context("no undo")?).await?, "it is the first");
     ensure!(to.change_switch(&from.switch().await?).await?, "it is the first");
     let found: Vec<Finding> = from.findings_of(payment()?).await?.into_iter().collect::<Result<_, _>>()?;
     put_findings(&to, found).await?;

@@ -1,9 +1,13 @@
-//! Golden files of the journal and of the report.
+//! Golden files of the journal, of the report and of an undo.
 
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
-use payments_files::{FileKind, JournalObject, PublishedReport};
-use payments_model::{Event, Settlement};
+use payments_files::{
+    FileKind, JournalObject, PlanReader, PlanRow, PlanWriter, PublishedReport, UndoEnd, claimed_csv, claimed_path,
+    decode_part, encode_part, part_path, plan_path,
+};
+use payments_machine::given::details;
+use payments_model::{Event, Head, Settlement, Status, UndoId};
 use payments_tests::prelude::*;
 
 use super::forms::{Goldens, Kind, assert_same, bytes_of, file_form, golden};
@@ -19,6 +23,7 @@ pub(super) async fn written() -> Result<Goldens> {
     let journal = file_form("every kind of event", JournalObject::path(first).as_ref(), &journal.encode()?);
     let mut goldens = Goldens::from([(Kind::File(FileKind::Journal).name(), vec![journal])]);
     goldens.extend(report_of_two().await?);
+    goldens.extend(undo_of_two()?);
     Ok(goldens)
 }
 
@@ -51,6 +56,41 @@ async fn report_of_two() -> Result<Goldens> {
     Ok(goldens)
 }
 
+/// A payment that a client scheduled, one whose create was cut off, and their ends.
+fn undone() -> Result<(UndoId, [(PlanRow, UndoEnd); 2])> {
+    let head = Head::scheduled(&details("one", "2026-12-01", "2026-11-20T09:00:00Z".parse()?)?);
+    let row = PlanRow {
+        head: head.key(),
+        version: head.version,
+        payee: head.payee.clone(),
+        money: head.money,
+        status: Some(Status::Scheduled),
+    };
+    let cut_off = PlanRow { version: 0, status: None, ..row.clone() };
+    Ok(("0123456789abcdef".parse()?, [(row, UndoEnd::Claimed), (cut_off, UndoEnd::Cancelled)]))
+}
+
+fn plan_of(id: &UndoId, rows: impl IntoIterator<Item = PlanRow>) -> Result<Vec<u8>> {
+    let mut plan = PlanWriter::new(id, 1)?;
+    rows.into_iter().try_for_each(|row| plan.add(&row))?;
+    Ok(plan.finish()?)
+}
+
+/// The files of an undo of two payments.
+fn undo_of_two() -> Result<Goldens> {
+    let (id, ends) = undone()?;
+    let plan = plan_of(&id, ends.iter().map(|(row, _)| row.clone()))?;
+    let files = [
+        (FileKind::UndoPlan, plan_path(&id, 1), plan),
+        (FileKind::UndoPart, part_path(&id, 1, 0), encode_part(&ends)?),
+        (FileKind::UndoClaimed, claimed_path(&id, 1), claimed_csv(&ends, true)?),
+    ];
+    let form = |(kind, path, bytes): (FileKind, object_store::path::Path, Vec<u8>)| {
+        (Kind::File(kind).name(), vec![file_form("two payments", path.as_ref(), &bytes)])
+    };
+    Ok(files.map(form).into())
+}
+
 /// Reads a golden file, and writes it again if its reader is also what writes it.
 pub(super) fn read(kind: FileKind, form: &Value) -> Result<()> {
     let (name, bytes) = (form["name"].as_str().context("no name")?, bytes_of(form)?);
@@ -71,6 +111,27 @@ pub(super) fn read(kind: FileKind, form: &Value) -> Result<()> {
             let read = PublishedReport::decode(name, &bytes, &summary).map_err(anyhow::Error::msg)?;
             ensure!((read.run.number, read.run.rows) == (1, 2), "{read:?}");
         }
+        FileKind::UndoPlan => {
+            let (id, _) = undone()?;
+            let again = plan_of(&id, PlanReader::new(&id, 1, &bytes)?.next_rows(3)?)?;
+            let again = file_form("two payments", name, &again);
+            assert_same(
+                name,
+                &[again],
+                std::slice::from_ref(form),
+                "is written again, and differs from what was read",
+            )?;
+        }
+        FileKind::UndoPart => {
+            let again = file_form("two payments", name, &encode_part(&decode_part(&bytes)?)?);
+            assert_same(
+                name,
+                &[again],
+                std::slice::from_ref(form),
+                "is written again, and differs from what was read",
+            )?;
+        }
+        FileKind::UndoClaimed => ensure!(String::from_utf8(bytes)?.lines().count() == 2, "{name}"),
         FileKind::Summary => {
             let read: Value = serde_json::from_slice(&bytes)?;
             ensure!(read["rows"] == 2, "{read}");

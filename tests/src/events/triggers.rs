@@ -49,7 +49,7 @@ pub const GIVEN: [(&[&str], &[&str]); 14] = [
         ],
     ),
     (&["ingest/create", "claimed", "redriven"], &["dispatch/redriven"]),
-    (&["a-day"], &["report/report"]),
+    (&["a-day"], &["report/report", "undo/plan"]),
     (&["a-day", "reported"], &["archive/archive"]),
     (&["a-day", "counted"], &["publish/publish", "publish/segment-appended", "recount/recount"]),
     (&["a-day", "counted", "miscounted"], &["recount/recount-dates", "recount/repair"]),

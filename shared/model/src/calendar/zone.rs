@@ -31,6 +31,10 @@ enum First {
     Skipped(DateTime<Utc>),
 }
 
+/// The time after a payment's business day in which stored details may still get their missing head. The archive waits
+/// an hour after that day. So a head that is missing within this time was never written, and was not archived.
+const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
+
 /// The bank's time zone (`BUSINESS_TIME_ZONE`). It never changes in a stack's life.
 ///
 /// ```
@@ -117,6 +121,12 @@ impl BusinessZone {
     #[must_use]
     pub fn start_of(self, date: BusinessDate) -> UtcSecond {
         self.first_instant(date.0)
+    }
+
+    /// The time until which details of this due date may still get a head, or come into force.
+    #[must_use]
+    pub fn completable_until(self, due_date: BusinessDate) -> UtcSecond {
+        self.end_of(due_date).saturating_add(COMPLETION_GRACE)
     }
 
     /// The first instant after a business day.

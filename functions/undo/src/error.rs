@@ -1,0 +1,55 @@
+//! The reasons why an invocation of `undo` fails.
+
+use payments_files::UndoFileError;
+use payments_model::undo::RequestError;
+use payments_store::StoreError;
+use payments_work::Halt;
+
+/// The reason why an invocation failed. Completed work stays, and the same request can be repeated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UndoError {
+    /// The request is invalid.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// DynamoDB rejected a call, or kept failing.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The storage rejected a call or did not answer it.
+    #[error("the storage of plans and results rejected a call or did not answer it")]
+    Files(#[from] object_store::Error),
+    /// A file cannot be read, or was changed.
+    #[error("the file {0} cannot be used; plan again")]
+    Damaged(String, #[source] UndoFileError),
+    /// A file cannot be written.
+    #[error("a file cannot be written")]
+    Writing(#[from] std::io::Error),
+    /// A list cannot be written.
+    #[error("the list of claimed payments cannot be written")]
+    List(#[from] csv::Error),
+    /// The deadline came.
+    #[error("the run ended before it was done; repeat it, or select fewer payments")]
+    OutOfTime,
+    /// The plan has another hash than the approved one.
+    #[error(
+        "the plan {0} of the undo {1} does not have the approved SHA-256; compare them, and approve the plan that exists"
+    )]
+    OtherPlan(u32, String),
+    /// The plan does not exist.
+    #[error("the undo {1} has no plan {0}; plan it first")]
+    NoPlan(u32, String),
+    /// Other changes were faster each time.
+    #[error("other changes were faster each time; repeat the request")]
+    Overtaken,
+    /// The switch has as many holds as it can have.
+    #[error("the switch has {0} holds, and can have no more; release one, or hold all dates with one")]
+    Holds(usize),
+}
+
+impl From<Halt<StoreError>> for UndoError {
+    fn from(halt: Halt<StoreError>) -> Self {
+        match halt {
+            Halt::OutOfTime => Self::OutOfTime,
+            Halt::GivenUp(error) | Halt::Broken(error) => Self::Store(error),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! `undo` alone over the machine: a run cancels the payments of its plan as they were planned, and nothing else.
+
+use anyhow::{Context as _, Result, bail};
+use chrono::TimeDelta;
+use object_store::ObjectStoreExt as _;
+use payments_machine::given::{Given, details};
+use payments_model::{Actor, Amended, BusinessDate, Details, Head, Status, UndoId};
+use payments_store::{Moved, PutDetails};
+use serde_json::{Value, json};
+use undo::{Config, PlanOutcome, RunOutcome, Undo, UndoOutcome};
+
+const ID: &str = "0123456789abcdef";
+const NOW: &str = "2026-11-20T09:00:00Z";
+const TODAY: &str = "2026-11-20";
+
+/// `undo` on a machine.
+struct Alone {
+    given: Given,
+    undo: Undo,
+}
+
+impl Alone {
+    async fn start() -> Result<Self> {
+        let given = Given::at(NOW, |_| {}).await?;
+        let files = std::sync::Arc::clone(&given.stack.reports);
+        let new = |config, store, clock, metrics| Undo::new(config, store, files, clock, metrics);
+        let undo = given.function("undo", Config::read, new)?;
+        Ok(Self { given, undo })
+    }
+
+    async fn ask(&self, request: Value) -> Result<UndoOutcome> {
+        self.undo.handle(self.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)
+    }
+
+    async fn plan(&self, select: Value) -> Result<PlanOutcome> {
+        match self.ask(json!({ "action": "plan", "id": ID, "select": select })).await? {
+            UndoOutcome::Planned(plan) => Ok(plan),
+            UndoOutcome::Ran { .. } => bail!("not a plan"),
+        }
+    }
+
+    async fn run(&self, plan: &PlanOutcome, again: bool) -> Result<RunOutcome> {
+        let request = json!({
+            "action": "run", "id": ID, "plan": plan.plan, "sha256": plan.sha256, "approvedBy": "an action", "again": again,
+        });
+        one(self.ask(request).await?)
+    }
+
+    async fn head(&self, details: &Details) -> Result<Head> {
+        self.given.store.head(&details.key()).await?.context("no head")
+    }
+
+    async fn status(&self, details: &Details) -> Result<Status> {
+        Ok(self.head(details).await?.state.status())
+    }
+
+    /// Gives a payment another amount, as an amendment without new details would.
+    async fn amend(&self, payment: &Details) -> Result<()> {
+        let head = self.head(payment).await?;
+        let mut instruction = payment.instruction.clone();
+        instruction.money.amount = "501".parse()?;
+        let id = payments_model::AmendmentId::derive(payment.payment_id, &"other".parse()?);
+        let now = self.given.stack.clock.now();
+        let amended = payment.amended(&head, id, instruction, (now, Actor::client("test")));
+        anyhow::ensure!(self.given.store.put_details(&amended).await? == PutDetails::Created);
+        let name = amended.amendment.context("an amendment")?.name;
+        let change = Amended { at: now, by: Actor::client("test"), changed: vec!["amountMinor".to_owned()] };
+        let moved = self.given.store.amend(&head, &head.amended(name, &amended, change)).await?;
+        anyhow::ensure!(matches!(moved, Moved::Done(_)));
+        Ok(())
+    }
+
+    /// Creates details without a head, as a create that is cut off leaves them.
+    async fn cut_off(&self, key: &str, date: &str) -> Result<Details> {
+        let details = details(key, date, self.given.stack.clock.now())?;
+        anyhow::ensure!(self.given.store.put_details(&details).await? == PutDetails::Created);
+        Ok(details)
+    }
+}
+
+fn one(outcome: UndoOutcome) -> Result<RunOutcome> {
+    let UndoOutcome::Ran { mut runs } = outcome else { bail!("not a run") };
+    runs.pop().context("no run")
+}
+
+fn ends(run: &RunOutcome) -> Value {
+    json!(run.ends)
+}
+
+fn by_ids(payments: &[&Details]) -> Value {
+    json!({ "ids": payments.iter().map(|details| details.payment_id.to_string()).collect::<Vec<_>>() })
+}
+
+#[tokio::test]
+async fn scheduled_payments_of_a_plan_are_cancelled_and_nothing_else_is_touched() -> Result<()> {
+    let alone = Alone::start().await?;
+    let (one, two) = (alone.given.scheduled("one", TODAY).await?, alone.given.scheduled("two", TODAY).await?);
+    let pending = alone.given.pending("pending").await?;
+    let other_date = alone.given.scheduled("other-date", "2026-11-21").await?;
+    let plan = alone.plan(json!({ "dueDate": TODAY })).await?;
+    let totals: Vec<_> = plan.totals.iter().map(|total| (total.status.as_deref(), total.count, &*total.sum)).collect();
+    assert_eq!(totals, [(Some("SCHEDULED"), 2, "1000"), (Some("PENDING"), 1, "500")], "{plan:?}");
+    let later = alone.given.scheduled("later", TODAY).await?;
+
+    let switch = alone.given.store.switch().await?;
+    assert!(switch.is_held(TODAY.parse()?) && !switch.is_held("2026-11-21".parse::<BusinessDate>()?), "{switch:?}");
+    let run = alone.run(&plan, false).await?;
+    assert_eq!((ends(&run), run.has_ended), (json!({ "cancelled": 2, "claimed": 1 }), true), "{run:?}");
+    assert!(alone.given.stack.clock.now() >= "2026-11-20T09:00:10Z".parse()?, "the run did not wait for the hold");
+    for (payment, status) in [
+        (&one, Status::Cancelled),
+        (&two, Status::Cancelled),
+        (&pending, Status::Pending),
+        (&other_date, Status::Scheduled),
+        (&later, Status::Scheduled),
+    ] {
+        assert_eq!(alone.status(payment).await?, status, "{}", payment.payment_id);
+    }
+    assert_eq!(alone.head(&one).await?.last_change().1, &ID.parse::<UndoId>()?.actor());
+    let claimed = alone.given.stack.reports.get(&run.claimed.as_str().into()).await?.bytes().await?;
+    let claimed = String::from_utf8(claimed.to_vec())?;
+    assert_eq!(claimed.lines().count(), 2);
+    assert!(claimed.contains(&pending.payment_id.to_string()), "{claimed}");
+    assert_eq!(alone.given.raised()?, ["Undone 2"]);
+    assert_eq!(alone.given.store.open_undos().await?, []);
+    // Another plan of the same undo has what came later, and what was not cancelled.
+    let next = alone.plan(json!({ "dueDate": TODAY })).await?;
+    assert_eq!((next.plan, next.payments), (2, 2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_is_planned_by_its_due_dates() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", "2026-11-21").await?;
+    alone.given.scheduled("two", "2026-11-23").await?;
+    let other = |instruction: &mut payments_model::Instruction| instruction.account = "another".parse().unwrap();
+    alone.given.scheduled_as("three", "2026-11-21", other).await?;
+    let plan = alone.plan(json!({ "account": { "id": "tenant", "from": TODAY, "to": "2026-11-22" } })).await?;
+    assert_eq!(plan.payments, 1);
+    assert_eq!(ends(&alone.run(&plan, false).await?), json!({ "cancelled": 1 }));
+    assert_eq!(alone.status(&payment).await?, Status::Cancelled);
+    Ok(())
+}
+
+#[tokio::test]
+async fn only_the_plan_that_was_approved_runs() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    let other = PlanOutcome { sha256: "0".repeat(64), ..plan.clone() };
+    let error = alone.run(&other, false).await.unwrap_err().to_string();
+    assert!(error.contains("does not have the approved SHA-256"), "{error}");
+    let error = alone.run(&PlanOutcome { plan: 7, ..plan.clone() }, false).await.unwrap_err().to_string();
+    assert!(error.contains("has no plan 7"), "{error}");
+    // Another file in the plan's place.
+    let (files, path) = (&alone.given.stack.reports, plan.file.as_str().into());
+    files.put(&path, b"another plan".as_slice().into()).await?;
+    let error = alone.run(&plan, false).await.unwrap_err().to_string();
+    assert!(error.contains("does not have the approved SHA-256"), "{error}");
+    assert_eq!(alone.status(&payment).await?, Status::Scheduled);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_plan_never_replaces_a_file() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    // As of a plan that was written, and not noted.
+    let (files, first) = (&alone.given.stack.reports, payments_files::plan_path(&ID.parse()?, 1));
+    files.put(&first, b"a plan".as_slice().into()).await?;
+    assert_eq!(alone.plan(by_ids(&[&payment])).await?.plan, 2);
+    assert_eq!(files.get(&first).await?.bytes().await?, b"a plan".as_slice());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_amended_payment_is_left_as_it_is() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    alone.amend(&payment).await?;
+    assert_eq!(ends(&alone.run(&plan, false).await?), json!({ "amended": 1 }));
+    assert_eq!(alone.status(&payment).await?, Status::Scheduled);
+    // As it is now, it is planned and cancelled.
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    assert_eq!(ends(&alone.run(&plan, false).await?), json!({ "cancelled": 1 }));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_create_that_was_cut_off_is_completed_and_cancelled_or_listed_if_it_is_too_late() -> Result<()> {
+    for (pass, end) in [(TimeDelta::zero(), "cancelled"), (TimeDelta::hours(16), "never-created")] {
+        let alone = Alone::start().await?;
+        let payment = alone.cut_off("one", TODAY).await?;
+        let plan = alone.plan(by_ids(&[&payment])).await?;
+        assert_eq!((plan.totals[0].status.as_deref(), plan.payments), (None, 1));
+        alone.given.pass(pass);
+        assert_eq!(ends(&alone.run(&plan, false).await?), json!({ end: 1 }));
+        // A repetition of the create finds the cancelled payment, and a payment that can no longer be created has no head.
+        let head = alone.given.store.head(&payment.key()).await?.map(|head| head.state.status());
+        assert_eq!(head, (end == "cancelled").then_some(Status::Cancelled));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_that_was_claimed_when_it_was_planned_is_never_cancelled() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.pending("one").await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    // A restore to before the claim, whose request was sent.
+    let pending = alone.given.store.stored_head(&payment.key()).await?.context("no head")?;
+    alone.given.store.remove_head(&pending).await?;
+    alone.given.store.put_head(&Head::scheduled(&payment)).await?;
+    assert_eq!(ends(&alone.run(&plan, false).await?), json!({ "claimed": 1 }));
+    assert_eq!(alone.status(&payment).await?, Status::Scheduled);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_begins_again_after_a_restore_although_the_tables_do_not_know_it() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    let run = alone.run(&plan, false).await?;
+    assert_eq!(alone.run(&plan, false).await?.ends, run.ends, "a run that ended is left as it is");
+    // The tables are of before: nothing is planned, and the payment is scheduled.
+    let restored = Alone { given: Given::at(NOW, |_| {}).await?, undo: alone.undo.clone() };
+    restored.given.scheduled("one", TODAY).await?;
+    let file = alone.given.stack.reports.get(&plan.file.as_str().into()).await?.bytes().await?;
+    restored.given.stack.reports.put(&plan.file.as_str().into(), file.into()).await?;
+    let files = std::sync::Arc::clone(&restored.given.stack.reports);
+    let new = |config, store, clock, metrics| Undo::new(config, store, files, clock, metrics);
+    let undo = restored.given.function("undo", Config::read, new)?;
+    let restored = Alone { undo, ..restored };
+    for again in [false, true] {
+        let run = restored.run(&plan, again).await?;
+        assert_eq!((ends(&run), run.has_ended), (json!({ "cancelled": 1 }), true), "again: {again}");
+    }
+    assert_eq!(restored.status(&payment).await?, Status::Cancelled);
+    Ok(())
+}
+
+/// The results say that the payment is cancelled, but a restored head is scheduled.
+#[tokio::test]
+async fn a_run_begins_again_with_its_plan_and_not_after_its_results() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    alone.run(&plan, false).await?;
+    let cancelled = alone.given.store.stored_head(&payment.key()).await?.context("no head")?;
+    alone.given.store.remove_head(&cancelled).await?;
+    alone.given.store.put_head(&Head::scheduled(&payment)).await?;
+    for (again, status) in [(false, Status::Scheduled), (true, Status::Cancelled)] {
+        assert_eq!(ends(&alone.run(&plan, again).await?), json!({ "cancelled": 1 }));
+        assert_eq!(alone.status(&payment).await?, status, "again: {again}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_without_time_is_open_and_the_schedule_goes_on_with_it() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approvedBy": "an action" });
+    let mut event = alone.given.scheduled_event(request)?;
+    // Enough for the approval, and not for the hold.
+    event.context.deadline -= 880_000;
+    let run = one(alone.undo.handle(event).await.map_err(anyhow::Error::from_boxed)?)?;
+    assert_eq!((run.place, run.has_ended), (0, false));
+    assert_eq!(alone.given.store.open_undos().await?, [ID.parse()?]);
+    alone.given.pass(TimeDelta::hours(3));
+    let run = one(alone.ask(json!({ "action": "continue" })).await?)?;
+    assert_eq!((ends(&run), run.has_ended), (json!({ "cancelled": 1 }), true));
+    assert_eq!(alone.ask(json!({ "action": "continue" })).await?, UndoOutcome::Ran { runs: Vec::new() });
+    Ok(())
+}

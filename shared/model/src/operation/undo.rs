@@ -1,0 +1,222 @@
+//! The requests of an undo: a plan of payments, its run, and the schedule's continuation.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, de};
+
+use crate::account::AccountId;
+use crate::actor::{Actor, ActorKind};
+use crate::calendar::instant::BusinessDate;
+use crate::payment::payment_id::PaymentId;
+
+/// The hexadecimal digits of an id.
+const ID_DIGITS: usize = 16;
+
+/// The most payments that one plan selects by their ids. A request has 39 bytes for each: 156 KB of the 256 KB of an invocation.
+pub const MAX_IDS: usize = 4_000;
+
+/// The most due dates of a selection by account.
+pub const MAX_DATES: u32 = 92;
+
+/// The most bytes of the name of an approval.
+const MAX_APPROVAL_BYTES: usize = 64;
+
+/// The id of an undo: 16 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UndoId(String);
+
+/// The text is not the id of an undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the id of an undo has {ID_DIGITS} lower-case hexadecimal digits")]
+pub struct UndoIdError;
+
+as_text!(UndoId);
+
+impl UndoId {
+    /// The actor of the undo's holds and cancels: `b:undo/<id>`.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        Actor::new(ActorKind::Bank, &format!("undo/{self}"))
+    }
+}
+
+impl FromStr for UndoId {
+    type Err = UndoIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_id = text.len() == ID_DIGITS && text.bytes().all(is_digit);
+        if is_id { Ok(Self(text.to_owned())) } else { Err(UndoIdError) }
+    }
+}
+
+/// The payments that a plan selects.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Selector {
+    /// Payments by their ids: `{"ids":["626e8292-…"]}`.
+    #[serde(deserialize_with = "texts")]
+    Ids(Vec<PaymentId>),
+    /// An account's payments of due dates: `{"account":{"id":"tenant","from":"2026-12-01","to":"2026-12-03"}}`.
+    Account {
+        /// The account that pays.
+        #[serde(deserialize_with = "text")]
+        id: AccountId,
+        /// The first due date.
+        #[serde(deserialize_with = "text")]
+        from: BusinessDate,
+        /// The last due date.
+        #[serde(deserialize_with = "text")]
+        to: BusinessDate,
+    },
+    /// All payments of a due date: `{"dueDate":"2026-12-01"}`.
+    #[serde(deserialize_with = "text")]
+    DueDate(BusinessDate),
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Request {
+    /// Hold the due dates, and write a plan.
+    Plan {
+        /// The undo, which a first plan begins.
+        #[serde(deserialize_with = "text")]
+        id: UndoId,
+        /// The payments.
+        select: Selector,
+    },
+    /// Cancel the payments of a plan that was approved.
+    Run(Approved),
+    /// Go on with the runs that are not at their end.
+    Continue,
+}
+
+/// An approved plan.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Approved {
+    /// The undo.
+    #[serde(deserialize_with = "text")]
+    pub id: UndoId,
+    /// The number of the plan.
+    pub plan: u32,
+    /// The SHA-256 of the plan's file, in lower-case hexadecimal digits.
+    pub sha256: String,
+    /// The id of the action that approved the plan.
+    pub approved_by: String,
+    /// Whether a run that has ended begins again, as after a restore.
+    #[serde(default)]
+    pub again: bool,
+}
+
+/// The reason why a request is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// No payment is selected, or too many are.
+    #[error("\"ids\" has {0} ids; give 1 to {MAX_IDS}, or select an account or a due date")]
+    Ids(usize),
+    /// The first date is after the last, or too many are between them.
+    #[error("\"from\" ({0}) to \"to\" ({1}) are not 1 to {MAX_DATES} dates; give the earlier date as \"from\"")]
+    Dates(BusinessDate, BusinessDate),
+    /// The approval has no name, or one that is too long.
+    #[error(
+        "\"approvedBy\" has {0} bytes; give the id of the action that approved the plan, of 1 to {MAX_APPROVAL_BYTES}"
+    )]
+    Approval(usize),
+}
+
+impl Request {
+    /// Checks the limits of a request.
+    ///
+    /// # Errors
+    /// The request selects too much or nothing, or its approval is malformed.
+    pub fn checked(self) -> Result<Self, RequestError> {
+        match &self {
+            Self::Plan { select: Selector::Ids(ids), .. } if !(1..=MAX_IDS).contains(&ids.len()) => {
+                Err(RequestError::Ids(ids.len()))
+            }
+            Self::Plan { select: Selector::Account { from, to, .. }, .. }
+                if !(0..i64::from(MAX_DATES)).contains(&to.days_since(*from)) =>
+            {
+                Err(RequestError::Dates(*from, *to))
+            }
+            Self::Run(Approved { approved_by, .. }) if !(1..=MAX_APPROVAL_BYTES).contains(&approved_by.len()) => {
+                Err(RequestError::Approval(approved_by.len()))
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+fn text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+}
+
+fn texts<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ID: &str = "0123456789abcdef";
+
+    fn read(request: Value) -> Result<Request, String> {
+        let request = serde_json::from_value::<Request>(request).map_err(|error| error.to_string())?;
+        request.checked().map_err(|error| error.to_string())
+    }
+
+    fn plan(select: Value) -> Result<Request, String> {
+        read(json!({ "action": "plan", "id": ID, "select": select }))
+    }
+
+    #[test]
+    fn payments_are_selected_by_ids_by_account_and_by_due_date() {
+        let id = "626e8292-8e84-575a-b684-0af73927405b";
+        let (from, to) = ("2026-12-01".parse().unwrap(), "2026-12-03".parse().unwrap());
+        for (select, want) in [
+            (json!({ "ids": [id] }), Selector::Ids(vec![id.parse().unwrap()])),
+            (json!({ "dueDate": "2026-12-01" }), Selector::DueDate(from)),
+            (
+                json!({ "account": { "id": "tenant", "from": "2026-12-01", "to": "2026-12-03" } }),
+                Selector::Account { id: "tenant".parse().unwrap(), from, to },
+            ),
+        ] {
+            assert_eq!(plan(select), Ok(Request::Plan { id: ID.parse().unwrap(), select: want }));
+        }
+        assert_eq!(read(json!({ "action": "continue" })), Ok(Request::Continue));
+    }
+
+    #[test]
+    fn the_actor_of_an_undo_has_its_id() {
+        assert_eq!(ID.parse::<UndoId>().unwrap().actor().as_str(), "b:undo/0123456789abcdef");
+    }
+
+    #[test]
+    fn a_request_beyond_a_limit_is_rejected() {
+        let ids = |count| json!({ "ids": vec!["626e8292-8e84-575a-b684-0af73927405b"; count] });
+        let dates = |from: &str, to: &str| json!({ "account": { "id": "tenant", "from": from, "to": to } });
+        for (select, is_valid) in [
+            (ids(0), false),
+            (ids(MAX_IDS), true),
+            (ids(MAX_IDS + 1), false),
+            (dates("2026-12-01", "2026-12-01"), true),
+            (dates("2026-12-02", "2026-12-01"), false),
+            (dates("2026-12-01", "2027-03-02"), true),
+            (dates("2026-12-01", "2027-03-03"), false),
+        ] {
+            assert_eq!(plan(select).is_ok(), is_valid);
+        }
+        let run = |by: &str| read(json!({ "action": "run", "id": ID, "plan": 1, "sha256": "", "approvedBy": by }));
+        assert_eq!([run("a-1").is_ok(), run("").is_ok(), run(&"a".repeat(65)).is_ok()], [true, false, false]);
+        for id in ["", "0123456789ABCDEF", "0123456789abcde", "0123456789abcdef0"] {
+            assert_eq!(id.parse::<UndoId>(), Err(UndoIdError), "{id}");
+        }
+    }
+}
