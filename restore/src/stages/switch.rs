@@ -66,7 +66,8 @@ pub fn resume(note: &Note, now: UtcSecond) -> Result<Vec<Step>> {
     let call = changed(table, update, &["by", "at"], &values)
         .with("--condition-expression")
         .with("stopped = :yes AND #by = :by");
-    let remedy = "an operator has stopped it; once that is right, edit the item as docs/operations.md says in Four eyes";
+    let remedy =
+        "an operator has stopped it; once that is right, edit the item as docs/operations.md says in Four eyes";
     let needs = vec![fact("by of the switch", read(table), "/Item/by/S", Want::Is(RESTORE.into()), remedy)];
     let resumed = step("Resume claims and sends", call, vec![is_stopped(table, false)]);
     Ok(vec![Step { needs, ..resumed }])
