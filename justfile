@@ -39,7 +39,7 @@ format:
 # Run clippy.
 lint:
     cargo clippy --workspace --all-targets --locked --features aws,aws-tests -- -D warnings
-    cargo clippy --workspace --locked --features aws,aws-tests --test months --test outages --test capacity -- -D warnings
+    cargo clippy --workspace --locked --features aws,aws-tests --test months --test outages --test capacity --test bill -- -D warnings
 
 # Validate the template.
 template:
@@ -67,7 +67,7 @@ test:
 
 # Run the tests that `cargo test` leaves out because they are slow: short months, every weakness, outages, write units and partitions.
 slow:
-    cargo test --locked --config .ci/months.toml --test months --test outages --test capacity
+    cargo test --locked --config .ci/months.toml --test months --test outages --test capacity --test bill
 
 # Run the tests of AWS's clients, of the Rust client, of the load generator and of memory.
 others:

@@ -44,7 +44,7 @@ journeys() {
 journeys events:: >/dev/null 2>&1 || true
 # Tests that always use the embedded engine are not repeated. Nor are those of a restore: they put another table in the place of
 # the hot one, and DynamoDB Local then takes the new table's first stream records for trimmed.
-# Nor those of the log's wakings, which read two streams at once, and of the pace and the looks of webhooks, which run on paused time. The bill of an
-# idle stack is that of the embedded engine, as are units of reads that find nothing: DynamoDB Local counts an empty read less.
-journeys --show-output --skip idle:: --skip console::mending::mending_costs --skip archive::reads::results_for --skip laptop:: --skip log::rebuild:: \
+# Nor those of the log's wakings, which read two streams at once, and of the pace and the looks of webhooks, which run on paused time. Units of
+# reads that find nothing are those of the embedded engine: DynamoDB Local counts an empty read less.
+journeys --show-output --skip console::mending::mending_costs --skip archive::reads::results_for --skip laptop:: --skip log::rebuild:: \
     --skip log::webhooks::looks:: --skip log::webhooks::pace:: --skip log::webhooks::woken::

@@ -8,7 +8,6 @@ mod archive;
 mod console;
 mod events;
 mod golden;
-mod idle;
 mod laptop;
 mod lists;
 mod log;

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
 use payments_model::{Event, Head, Status};
-use payments_store::schema::{HISTORY, Index, KeyAttribute, PARTITION, PAYMENTS, SORT, create_tables};
+use payments_store::schema::{HISTORY, Index, PAYMENTS, create_tables};
 use payments_store::{
     Decided, DueRange, DueSort, DueUntil, Item, Marked, Moved, PutDetails, PutHead, Store, StoredHead, TableNames,
     UnreportedSort,
@@ -61,27 +61,13 @@ impl Design {
     }
 }
 
-/// Returns the entry of an item in an index, if it has one.
-fn entry(item: &Item, index: &Index) -> Option<Item> {
-    let of_index = std::iter::once(index.partition).chain(index.sort).map(KeyAttribute::name);
-    let keys: Vec<&str> = of_index.chain([PARTITION.name(), SORT.name()]).collect();
-    let copy = |name: &str| item.get(name).map(|value| (name.to_owned(), value.clone()));
-    let mut entry = keys.into_iter().map(copy).collect::<Option<Item>>()?;
-    entry.extend(index.includes.iter().filter_map(|name| copy(name)));
-    Some(entry)
-}
-
 impl Tables {
-    /// Returns all items of the long-term table, each with its entries in the indexes.
-    pub(crate) async fn history(&self) -> Result<Vec<(Item, Vec<Item>)>> {
+    /// Returns all items of the long-term table, and its indexes.
+    pub(crate) async fn history(&self) -> Result<(Vec<Item>, Vec<Index>)> {
         let pages = self.client.scan().table_name(&self.names.history).into_paginator();
         let items: Vec<Item> = pages.items().send().collect::<Result<_, _>>().await?;
         let [_, (_, indexes)] = self.design.indexes();
-        let with_entries = |item: Item| {
-            let entries = indexes.iter().filter_map(|index| entry(&item, index)).collect();
-            (item, entries)
-        };
-        Ok(items.into_iter().map(with_entries).collect())
+        Ok((items, indexes))
     }
 
     fn store(&self) -> Store {

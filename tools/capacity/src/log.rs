@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 use commits::{HEAD, Load, Log, MILLISECOND, Outcome, PARTITION, SECOND, SECONDS};
+use payments_bill::document;
 use payments_boot::dynamodb_at;
 use payments_machine::{Engine, Recorder};
 use payments_store::{Committed, LogHead, Store};
 use segments::{AT, Kind, Segments};
 
 use crate::design::Design;
-use crate::document;
 
 /// Five feeds at once: five days' payments that a bank sends in one night, as after Easter. Each is a million payments in half an hour, and
 /// each payment a change.

@@ -6,7 +6,6 @@ mod capacity_use;
 mod creates;
 mod day;
 mod design;
-mod document;
 mod life;
 mod log;
 mod measured;

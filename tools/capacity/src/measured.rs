@@ -2,18 +2,14 @@
 //! are kept in the end.
 
 use anyhow::{Result, ensure};
+use payments_bill::Stored;
 use payments_machine::Recorder;
-use payments_store::item_bytes;
 
 use crate::design::Tables;
 use crate::life::{Payment, Read, Write};
 
 /// The payments that share a page, and the cost of reading it.
 pub(crate) const PAGE: u32 = 50;
-
-/// The bytes that DynamoDB stores beside each item and each index entry: "DynamoDB item sizes and
-/// formats" in the Developer Guide.
-const OVERHEAD: usize = 100;
 
 /// The capacity use of a page of payments, in half units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,14 +40,6 @@ impl std::iter::Sum for Used {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |a, b| Self { hot: a.hot + b.hot, history: a.history + b.history })
     }
-}
-
-/// The bytes of a page of payments in the long-term table.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Stored {
-    pub(crate) items: u64,
-    /// The entries of its indexes.
-    pub(crate) entries: u64,
 }
 
 /// The capacity use of a page of payments in a design.
@@ -109,10 +97,8 @@ fn used(recorder: &Recorder, tables: &Tables) -> Used {
 
 /// Returns what the long-term table and its indexes store.
 async fn stored(tables: &Tables) -> Result<Stored> {
-    let (mut items, mut entries) = (0, 0);
-    for (item, of_indexes) in tables.history().await? {
-        items += item_bytes(&item) + OVERHEAD;
-        entries += of_indexes.iter().map(|entry| item_bytes(entry) + OVERHEAD).sum::<usize>();
-    }
-    Ok(Stored { items: u64::try_from(items)?, entries: u64::try_from(entries)? })
+    let (items, indexes) = tables.history().await?;
+    let mut stored = Stored::default();
+    items.iter().for_each(|item| stored.add(item, &indexes));
+    Ok(stored)
 }

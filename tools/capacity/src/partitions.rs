@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use anyhow::{Context as _, Result, ensure};
+use payments_bill::document;
 use payments_machine::payload::DataKind;
 
 use crate::backends::{self, OURS, PAYMENTS, write_units};
 use crate::creates::SENT_AT_MOST;
 use crate::day::{Costs, Outcome, Scenario, WRITES, play};
-use crate::document;
 use crate::life::Write;
 use crate::stacks::Stack;
 

@@ -52,14 +52,16 @@ impl Prices {
     /// Returns the prices of the environment, or list prices, and whether the environment has any.
     pub(crate) fn read() -> Result<(Self, bool)> {
         let (lookup, mut given) = (Lookup::environment(), false);
-        let mut price = |name, list| -> Result<Price> {
+        let list = payments_bill::Prices::list()?;
+        let mut price = |name, listed| -> Result<Price> {
             let own = lookup.optional::<Price>(name)?;
             given |= own.is_some();
-            Ok(own.unwrap_or(Price(list)))
+            Ok(own.unwrap_or(Price(list.get(listed)?.thousandths())))
         };
-        let writes = [price("WRITE_PRICE", 625)?, price("HISTORY_WRITE_PRICE", 780)?];
-        let reads = [price("READ_PRICE", 125)?, price("HISTORY_READ_PRICE", 155)?];
-        let (storage, recovery) = (price("HISTORY_STORAGE_PRICE", 100)?, price("RECOVERY_PRICE", 200)?);
+        let writes = [price("WRITE_PRICE", "write")?, price("HISTORY_WRITE_PRICE", "history write")?];
+        let reads = [price("READ_PRICE", "read")?, price("HISTORY_READ_PRICE", "history read")?];
+        let (storage, recovery) =
+            (price("HISTORY_STORAGE_PRICE", "history storage")?, price("RECOVERY_PRICE", "recovery")?);
         let years = lookup.optional::<u64>("YEARS")?;
         given |= years.is_some();
         Ok((Self { writes, reads, storage, recovery, years: years.unwrap_or(5) }, given))
@@ -97,7 +99,7 @@ fn nearest(amount: u64, scale: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::life::{Read, Write};
-    use crate::measured::Stored;
+    use payments_bill::Stored;
 
     #[test]
     fn a_million_payments_cost_what_one_does_a_million_times() {

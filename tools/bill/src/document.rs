@@ -1,4 +1,4 @@
-//! The tables in `docs/performance.md`: `cargo test --test capacity` checks them, and writes them with `UPDATE_DOCS=1`.
+//! The tables in `docs/performance.md`: slow tests check them, and write them with `UPDATE_DOCS=1`.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +11,11 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/performance.
 /// Two tests may write at once.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Checks that the section between `<!-- name -->` and `<!-- /name -->` is this text.
-pub(crate) fn holds(name: &str, text: &str) -> Result<()> {
+/// Checks that the section between `<!-- name -->` and `<!-- /name -->` is this text, or writes it.
+///
+/// # Errors
+/// If the section is missing or another.
+pub fn holds(name: &str, text: &str) -> Result<()> {
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let document = fs::read_to_string(PATH).context(PATH)?;
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
@@ -24,7 +27,7 @@ pub(crate) fn holds(name: &str, text: &str) -> Result<()> {
     }
     ensure!(
         section == text,
-        "docs/performance.md differs from this run; UPDATE_DOCS=1 cargo test --test capacity writes it:\n{text}"
+        "docs/performance.md differs from this run; the same test with UPDATE_DOCS=1 writes it:\n{text}"
     );
     Ok(())
 }

@@ -1,0 +1,87 @@
+//! The bill, compared with whole days and with the document. Slow: `just slow` runs it.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+use payments_bill::document;
+use payments_bill::{Bill, DOLLAR, Line, Stage, Workload, cents, grouped};
+use payments_machine::payload::DataKind;
+
+/// The most percent by which a line may differ from a whole day; and a line whose payments share writes, segments and files: in a
+/// day of few payments, those of one kind share some with those of others, and a part has one kind.
+const MOST: u64 = 10;
+const MOST_SHARED: u64 = 50;
+const SHARED: [&str; 8] = [
+    "payments, writes",
+    "payments, storage",
+    "payments, recovery",
+    "payment-history, writes",
+    "payments-log, writes",
+    "payments-log, storage",
+    "payments-log, recovery",
+    "journal and reports",
+];
+
+#[test]
+fn lines_agree_with_a_whole_day_of_few_payments() -> Result<()> {
+    let idle = Workload::idle();
+    let workload = Workload { payments: 1_200, feed: 50, amended: 10, cancelled: 10, bytes: 2_000, webhooks: 1, ..idle };
+    let [bill, played] = [workload.day()?, workload.whole_day()?].map(|day| Bill::new(&day, Stage::Prod, true));
+    let (bill, played) = (bill?, played?);
+    ensure!(bill.lines.iter().filter(|line| line.quantities[0] > 0).count() > 30, "hardly anything is charged");
+    let mut wrong = String::new();
+    for (Line { service, name, quantities: [said, ..], .. }, played) in bill.lines.iter().zip(&played.lines) {
+        let is = played.quantities[0];
+        let is_shared = SHARED.iter().any(|shared| name.starts_with(shared));
+        if said.abs_diff(is) * 100 > is * if is_shared { MOST_SHARED } else { MOST } {
+            writeln!(wrong, "{service} {name}: {} in the bill, {} in days", grouped(*said), grouped(is))?;
+        }
+    }
+    ensure!(wrong.is_empty(), "these differ by too much:\n{wrong}");
+    Ok(())
+}
+
+/// The least lines that the document shows: in prod, and in an idle stack.
+const LEAST_PROD: u64 = 5 * DOLLAR;
+const LEAST_IDLE: u64 = DOLLAR / 10;
+
+#[test]
+fn the_document_has_this_bill() -> Result<()> {
+    let million = Workload { payments: 2_000_000, feed: 50, bytes: 7_400, ..Workload::idle() };
+    let (structured, idle) = (million.day()?, Workload::idle().day()?);
+    let dense = Workload { data_kind: DataKind::Incompressible, ..million }.day()?;
+    let prod = Bill::new(&structured, Stage::Prod, true)?;
+    let dense = Bill::new(&dense, Stage::Prod, true)?;
+    let dev = Bill::new(&idle, Stage::Dev, false)?;
+    let monitored = Bill::new(&idle, Stage::Dev, true)?;
+    let of_dev = |bill: &Bill, line: &Line| {
+        bill.lines.iter().find(|it| (it.service, &it.name) == (line.service, &line.name)).map_or(0, |it| it.costs[0])
+    };
+    let whole = |amount: u64| grouped((amount + DOLLAR / 2) / DOLLAR);
+    let mut table =
+        "| a month of 30 days, $ | month 1 | month 12 | month 60 | incompressible, month 60 | idle dev | monitored |\n\
+                     |---|---|---|---|---|---|---|\n"
+            .to_owned();
+    let row = |name: &str, [first, year, end]: [u64; 3], rest: [u64; 3]| {
+        let [dense, dev, monitored] = rest;
+        let [dev, monitored] = [dev, monitored].map(cents);
+        let dense = whole(dense);
+        format!("| {name} | {} | {} | {} | {dense} | {dev} | {monitored} |\n", whole(first), whole(year), whole(end))
+    };
+    let mut others = ([0; 3], [0; 3]);
+    let plus = |a: [u64; 3], b: [u64; 3]| [0, 1, 2].map(|place| a[place] + b[place]);
+    for (line, dense) in prod.lines.iter().zip(&dense.lines) {
+        let rest = [dense.costs[2], of_dev(&dev, line), of_dev(&monitored, line)];
+        if line.costs[2] >= LEAST_PROD || rest[2] >= LEAST_IDLE {
+            table += &row(&format!("{}: {}", line.service, line.name), line.costs, rest);
+        } else {
+            others = (plus(others.0, line.costs), plus(others.1, rest));
+        }
+    }
+    table += &row("all others", others.0, others.1);
+    let rest = [dense.sums()[2], dev.sums()[0], monitored.sums()[0]];
+    table += &row("**in all**", prod.sums(), rest);
+    let largest = prod.largest(2).context("a bill without lines")?;
+    writeln!(table, "\nThe largest line of month 60 is {}, {}.", largest.service, largest.name)?;
+    document::holds("bill", &table)
+}
