@@ -54,7 +54,6 @@ pub(crate) async fn idle_day(endpoints: u64, is_deployed: bool) -> Result<Quanti
 pub(crate) async fn whole_day(kinds: &[(Kind, u64)], content: Content) -> Result<Quantities> {
     let begin: DateTime<Utc> = DAY.parse()?;
     let mut machine = Machine::start(begin - TimeDelta::days(BEFORE), content, (1, 1)).await?;
-    let _log = log_to(&machine.record);
     for minute in 0..BEFORE * MINUTES {
         let of_day = minute % MINUTES;
         let is_night = of_day < 6 * 60 && of_day % 15 == 0;
@@ -72,6 +71,7 @@ pub(crate) async fn whole_day(kinds: &[(Kind, u64)], content: Content) -> Result
     }
     let before = machine.kept().await?;
     machine.forget();
+    let _log = log_to(&machine.record);
     for second in (0..MINUTES * 60).step_by(GRAIN.unsigned_abs().try_into()?) {
         let at = begin + TimeDelta::seconds(second);
         machine.time.move_to(at);
