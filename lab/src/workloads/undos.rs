@@ -85,7 +85,7 @@ impl Operator<'_> {
         self.bank.state().cancel_asked.extend(ids);
         pause(TimeDelta::seconds(random.i64(0..7_200))).await;
         let mut request = json!({
-            "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"], "approvedBy": "an action",
+            "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"], "ticket": "INC-4711",
         });
         for _ in 0..TRIES {
             let restores = self.restores();
