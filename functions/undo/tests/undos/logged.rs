@@ -91,7 +91,7 @@ async fn a_plan_by_a_log_that_may_lack_payments_is_inexact_and_says_why() -> Res
     let plan = alone.plan_client().await?;
     assert!(plan.inexact.iter().any(|reason| reason == "the log has no head"), "{plan:?}");
     let plan = alone.logged(std::slice::from_ref(&before), std::slice::from_ref(&after)).await?;
-    assert_eq!(plan.inexact, [String::new(); 0]);
+    assert!(plan.inexact.is_empty(), "{plan:?}");
     alone.given.remove_segment(1).await?;
     let plan = alone.plan_client().await?;
     assert!(plan.inexact.iter().any(|reason| reason.contains("the log has a hole")), "{plan:?}");
