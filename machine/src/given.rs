@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
@@ -189,6 +190,16 @@ impl Given {
         let commit = CountsCommit { deltas: BTreeMap::new(), unparsed: 0, events, last: log.next.into() };
         let committed = self.store.commit_counts(STREAM_SHARD, expected.as_ref(), &commit, &log, now).await?;
         ensure!(committed == Committed::Done, "the segment was not appended: {committed:?}");
+        Ok(())
+    }
+
+    /// Removes a segment of the log, which leaves a hole.
+    pub async fn remove_segment(&self, number: u64) -> Result<()> {
+        let head = self.store.log_head().await?.context("there is no log")?;
+        let key = [("pk", format!("LOG#{}", head.epoch)), ("sk", format!("{number:012}"))];
+        let delete = self.stack.client().delete_item().table_name("payments-log");
+        let delete = key.into_iter().fold(delete, |delete, (name, text)| delete.key(name, AttributeValue::S(text)));
+        delete.send().await?;
         Ok(())
     }
 

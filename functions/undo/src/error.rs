@@ -40,6 +40,12 @@ pub(crate) enum UndoError {
     /// The plan does not exist.
     #[error("the undo {1} has no plan {0}; plan it first")]
     NoPlan(u32, String),
+    /// The plan may lack selected payments, and the request does not accept that.
+    #[error(
+        "the plan {0} of the undo {1} may lack payments: {2}; plan again once the log is complete, select payments otherwise, or run \
+         it with \"acceptInexact\""
+    )]
+    Inexact(u32, String, String),
     /// Other changes were faster each time.
     #[error("other changes were faster each time; repeat the request")]
     Overtaken,

@@ -45,6 +45,8 @@ pub struct PlanOutcome {
     pub unknown: Vec<String>,
     /// Payments that cannot be read, and are not in the plan.
     pub unreadable: u64,
+    /// The reasons why the plan may lack selected payments. Such a plan runs only if its request accepts that.
+    pub inexact: Vec<String>,
     /// Whether the plan has all selected payments, and not only as many as a plan can have.
     pub is_complete: bool,
 }

@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::UndoError;
 use crate::function::Undo;
+use crate::logged::Logged;
 use crate::outcome::{PlanOutcome, totals};
 
 /// The most numbers that are tried, and the most tries of a change: others may write plans of the same undo.
@@ -24,12 +25,16 @@ impl Undo {
         select: &Selector,
         deadline: &Deadline,
     ) -> Result<PlanOutcome, UndoError> {
-        let dates = self.dates(select, deadline).await?;
+        let logged = match select {
+            Selector::Client(client) => self.logged(client, deadline).await?,
+            Selector::Ids(_) | Selector::Account { .. } | Selector::DueDate(_) => Logged::default(),
+        };
+        let dates = self.dates(select, &logged, deadline).await?;
         let held_at = self.hold(id, &dates, deadline).await?;
         let known = retried(deadline, async || self.store.undo(id).await).await?;
         let first = known.and_then(|undo| undo.plans.last().map(|plan| plan.number)).unwrap_or(0) + 1;
         for number in first..first + MAX_TRIES {
-            let selected = self.select(id, number, select, deadline).await?;
+            let selected = self.select((id, number), (select, &logged), deadline).await?;
             let (file, path) = (selected.file.finish()?, plan_path(id, number));
             let sha256 = hexadecimal(Sha256::digest(&file).as_slice());
             let payload = PutPayload::from(file);
@@ -51,6 +56,7 @@ impl Undo {
                 totals: totals(&plan.totals),
                 unknown: selected.unknown,
                 unreadable: selected.unreadable,
+                inexact: logged.inexact,
                 is_complete: selected.is_complete,
             });
         }

@@ -29,6 +29,12 @@ impl Undo {
     /// Begins the run of an approved plan, or goes on with it.
     pub(crate) async fn run(&self, approved: &Approved, deadlines: &Deadlines) -> Result<RunOutcome, UndoError> {
         let file = self.plan_file(&approved.id, approved.plan, &approved.sha256).await?;
+        let reader = PlanReader::new(&approved.id, approved.plan, &file)
+            .map_err(|error| UndoError::Damaged(plan_path(&approved.id, approved.plan).to_string(), error))?;
+        if !reader.inexact().is_empty() && !approved.accept_inexact {
+            let reasons = reader.inexact().join("; ");
+            return Err(UndoError::Inexact(approved.plan, approved.id.to_string(), reasons));
+        }
         let undo = self.begin(approved, &file, deadlines).await?;
         self.proceed(undo, approved.plan, &file, deadlines).await
     }
@@ -74,7 +80,7 @@ impl Undo {
         file: &[u8],
         deadlines: &Deadlines,
     ) -> Result<payments_store::Undo, UndoError> {
-        let Approved { id, plan: number, sha256, approval, ticket, again } = approved;
+        let Approved { id, plan: number, sha256, approval, ticket, again, .. } = approved;
         for _ in 0..MAX_TRIES {
             let mut undo = self.known(id, &deadlines.work).await?;
             if undo.plans.iter().all(|plan| plan.number != *number) {
@@ -204,7 +210,7 @@ impl Undo {
         if rows.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let stays = |end: &UndoEnd| matches!(end, UndoEnd::Claimed | UndoEnd::Settled | UndoEnd::Amended);
+        let stays = |end: &UndoEnd| end.claimed_status().is_some() || *end == UndoEnd::Amended;
         let known: HashMap<&HeadKey, UndoEnd> =
             before.iter().filter(|(_, end)| stays(end)).map(|(row, end)| (&row.head, *end)).collect();
         let (kept, rows): (Vec<PlanRow>, Vec<PlanRow>) =
@@ -228,7 +234,7 @@ impl Undo {
         Ok(retried(&deadlines.last, async || self.store.change_undo(undo).await).await?)
     }
 
-    /// Lists the claimed payments of all parts, for the transaction service's operators.
+    /// Lists the claimed and the settled payments of all parts, for the transaction service's operators.
     async fn list_claimed(&self, id: &UndoId, number: u32, end: u64, deadlines: &Deadlines) -> Result<(), UndoError> {
         let mut csv = claimed_csv(&[], true)?;
         for place in (0..end).step_by(PART) {

@@ -1,94 +1,27 @@
 //! `undo` alone over the machine: a run cancels the payments of its plan as they were planned, and nothing else.
 
-use anyhow::{Context as _, Result, bail};
+#[path = "undos/kit.rs"]
+mod kit;
+#[path = "undos/logged.rs"]
+mod logged;
+
+use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use object_store::ObjectStoreExt as _;
-use payments_machine::given::{Given, details};
-use payments_model::{Actor, Amended, BusinessDate, Details, Event, Head, Status, UndoId};
-use payments_store::{DueSort, Moved, PutDetails};
-use serde_json::{Value, json};
-use undo::{Config, PlanOutcome, RunOutcome, Undo, UndoOutcome};
+use payments_machine::given::Given;
+use payments_model::{Actor, BusinessDate, Event, Failure, Head, LAST_CREATE, Settlement, Status, UndoId};
+use payments_store::DueSort;
+use serde_json::json;
+use undo::{Config, PlanOutcome, Undo, UndoOutcome};
 
-const ID: &str = "0123456789abcdef";
-const NOW: &str = "2026-11-20T09:00:00Z";
-const TODAY: &str = "2026-11-20";
+use self::kit::{Alone, ID, NOW, TODAY, by_ids, ends, one};
 
-/// `undo` on a machine.
-struct Alone {
-    given: Given,
-    undo: Undo,
-}
-
-impl Alone {
-    async fn start() -> Result<Self> {
-        let given = Given::at(NOW, |_| {}).await?;
-        let files = std::sync::Arc::clone(&given.stack.reports);
-        let new = |config, store, clock, metrics| Undo::new(config, store, files, clock, metrics);
-        let undo = given.function("undo", Config::read, new)?;
-        Ok(Self { given, undo })
-    }
-
-    async fn ask(&self, request: Value) -> Result<UndoOutcome> {
-        self.undo.handle(self.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)
-    }
-
-    async fn plan(&self, select: Value) -> Result<PlanOutcome> {
-        match self.ask(json!({ "action": "plan", "id": ID, "select": select })).await? {
-            UndoOutcome::Planned(plan) => Ok(plan),
-            UndoOutcome::Ran { .. } => bail!("not a plan"),
-        }
-    }
-
-    async fn run(&self, plan: &PlanOutcome, again: bool) -> Result<RunOutcome> {
-        let request = json!({
-            "action": "run", "id": ID, "plan": plan.plan, "sha256": plan.sha256, "ticket": "INC-4711", "again": again,
-        });
-        one(self.ask(request).await?)
-    }
-
-    async fn head(&self, details: &Details) -> Result<Head> {
-        self.given.store.head(&details.key()).await?.context("no head")
-    }
-
-    async fn status(&self, details: &Details) -> Result<Status> {
-        Ok(self.head(details).await?.state.status())
-    }
-
-    /// Gives a payment another amount, as an amendment without new details would.
-    async fn amend(&self, payment: &Details) -> Result<()> {
-        let head = self.head(payment).await?;
-        let mut instruction = payment.instruction.clone();
-        instruction.money.amount = "501".parse()?;
-        let id = payments_model::AmendmentId::derive(payment.payment_id, &"other".parse()?);
-        let now = self.given.stack.clock.now();
-        let amended = payment.amended(&head, id, instruction, (now, Actor::client("test")));
-        anyhow::ensure!(self.given.store.put_details(&amended).await? == PutDetails::Created);
-        let name = amended.amendment.context("an amendment")?.name;
-        let change = Amended { at: now, by: Actor::client("test"), changed: vec!["amountMinor".to_owned()] };
-        let moved = self.given.store.amend(&head, &head.amended(name, &amended, change)).await?;
-        anyhow::ensure!(matches!(moved, Moved::Done(_)));
-        Ok(())
-    }
-
-    /// Creates details without a head, as a create that is cut off leaves them.
-    async fn cut_off(&self, key: &str, date: &str) -> Result<Details> {
-        let details = details(key, date, self.given.stack.clock.now())?;
-        anyhow::ensure!(self.given.store.put_details(&details).await? == PutDetails::Created);
-        Ok(details)
-    }
-}
-
-fn one(outcome: UndoOutcome) -> Result<RunOutcome> {
-    let UndoOutcome::Ran { mut runs } = outcome else { bail!("not a run") };
-    runs.pop().context("no run")
-}
-
-fn ends(run: &RunOutcome) -> Value {
-    json!(run.ends)
-}
-
-fn by_ids(payments: &[&Details]) -> Value {
-    json!({ "ids": payments.iter().map(|details| details.payment_id.to_string()).collect::<Vec<_>>() })
+/// A settlement with this transaction id, or a failure without one.
+fn settlement(transaction: &str) -> Result<Settlement> {
+    Ok(match transaction {
+        "" => Settlement::Failed(Failure::new(Some("AC07"), "The payee's account is closed.")),
+        id => Settlement::Processed(id.parse()?),
+    })
 }
 
 #[tokio::test]
@@ -126,6 +59,24 @@ async fn scheduled_payments_of_a_plan_are_cancelled_and_nothing_else_is_touched(
     // Another plan of the same undo has what came later, and what was not cancelled.
     let next = alone.plan(json!({ "dueDate": TODAY })).await?;
     assert_eq!((next.plan, next.payments), (2, 2));
+    Ok(())
+}
+
+/// Of what was sent, the transaction service's operators must know what was paid by then.
+#[tokio::test]
+async fn what_was_claimed_is_listed_with_its_status_also_if_it_was_settled() -> Result<()> {
+    let alone = Alone::start().await?;
+    let pending = alone.given.pending("pending").await?;
+    let settled = async |key: &str, how: &str| alone.given.settled_as(key, settlement(how)?, |_| {}).await;
+    let (processed, failed) = (settled("processed", "TX-1").await?, settled("failed", "").await?);
+    let run = alone.run(&alone.plan(by_ids(&[&pending, &processed, &failed])).await?, false).await?;
+    assert_eq!(ends(&run), json!({ "claimed": 1, "processed": 1, "failed": 1 }));
+    let claimed = alone.given.stack.reports.get(&run.claimed.as_str().into()).await?.bytes().await?;
+    let claimed = String::from_utf8(claimed.to_vec())?;
+    for (payment, status) in [(&pending, "PENDING"), (&processed, "PROCESSED"), (&failed, "FAILED")] {
+        let line = format!("{},tenant,landlord,500,GBP,{status}", payment.payment_id);
+        assert!(claimed.lines().any(|known| known == line), "{line} in {claimed}");
+    }
     Ok(())
 }
 
@@ -190,7 +141,13 @@ async fn an_amended_payment_is_left_as_it_is() -> Result<()> {
 
 #[tokio::test]
 async fn a_create_that_was_cut_off_is_completed_and_cancelled_or_listed_if_it_is_too_late() -> Result<()> {
-    for (pass, end) in [(TimeDelta::zero(), "cancelled"), (TimeDelta::hours(16), "never-created")] {
+    // A create that began before 00:30, the last time, may write the head until 00:32.
+    let last = TimeDelta::hours(15) + TimeDelta::minutes(30);
+    for (pass, end) in [
+        (TimeDelta::zero(), "cancelled"),
+        (last + TimeDelta::seconds(30), "cancelled"),
+        (last + LAST_CREATE, "never-created"),
+    ] {
         let alone = Alone::start().await?;
         let payment = alone.cut_off("one", TODAY).await?;
         let plan = alone.plan(by_ids(&[&payment])).await?;
@@ -322,7 +279,7 @@ async fn a_run_checks_the_approval_that_it_names() -> Result<()> {
     let plan = alone.plan(by_ids(&[&payment])).await?;
     let request = |name: &str| json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approval": name });
     let agreed = async |persons: (&str, &str), sha256: &str| {
-        let fields = payments_model::undo::fields(&ID.parse()?, 1, sha256);
+        let fields = payments_model::undo::fields(&ID.parse()?, (1, sha256), false);
         Ok::<_, anyhow::Error>(alone.given.agreed(persons, ("undo", &fields)).await?.to_string())
     };
     for (name, why) in [

@@ -10,7 +10,9 @@ pub(crate) fn check_end(planned: Option<&str>, end: UndoEnd, status: Option<&str
         UndoEnd::AlreadyCancelled => status == Some("CANCELLED"),
         // The payment may be claimed, settled or cancelled since.
         UndoEnd::Amended => status.is_some(),
-        UndoEnd::Claimed | UndoEnd::Settled => !matches!(status, None | Some("CANCELLED")),
+        UndoEnd::Claimed => !matches!(status, None | Some("CANCELLED")),
+        UndoEnd::Processed => status == Some("PROCESSED"),
+        UndoEnd::Failed => status == Some("FAILED"),
         UndoEnd::NeverCreated => status.is_none(),
         UndoEnd::Lost | UndoEnd::Unreadable => false,
     };
@@ -32,6 +34,8 @@ mod tests {
             (Some("PENDING"), UndoEnd::Cancelled, Some("CANCELLED"), false),
             (Some("PENDING"), UndoEnd::Claimed, Some("PROCESSED"), true),
             (scheduled, UndoEnd::Claimed, Some("CANCELLED"), false),
+            (scheduled, UndoEnd::Processed, Some("PROCESSED"), true),
+            (scheduled, UndoEnd::Failed, Some("PROCESSED"), false),
             (None, UndoEnd::NeverCreated, None, true),
             (None, UndoEnd::NeverCreated, scheduled, false),
             (scheduled, UndoEnd::Lost, None, false),

@@ -89,7 +89,7 @@ pub use business_days::{
 };
 pub use calendar::instant::{BusinessDate, CalendarError, UtcSecond, YEARS};
 pub use calendar::scheduled_for::ScheduledFor;
-pub use calendar::zone::{BusinessZone, zone_data_number, zone_data_version};
+pub use calendar::zone::{BusinessZone, LAST_CREATE, zone_data_number, zone_data_version};
 pub use counts::DayCounts;
 pub use currency::Currency;
 pub use json_text::JsonText;

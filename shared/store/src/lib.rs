@@ -100,6 +100,7 @@ pub use log::head::{LOG_KEPT_FOR, LogHead, Missed};
 pub use log::image::logged;
 pub use log::position::{LogPosition, LogPositionError};
 pub use log::read::{LogEntry, LogPage, LogRead};
+pub use log::search::CLOCKS_DIFFER;
 pub use log::segment::{MAX_SEGMENT_BYTES, segment_of};
 pub use payment::archive::{Archived, Removed, StoredHead};
 pub use payment::cancel::Cancelled;

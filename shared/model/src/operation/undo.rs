@@ -9,7 +9,7 @@ use super::action::ActionName;
 use super::second::{Consent, Ticket, parsed};
 use crate::account::AccountId;
 use crate::actor::{Actor, ActorKind};
-use crate::calendar::instant::BusinessDate;
+use crate::calendar::instant::{BusinessDate, UtcSecond};
 use crate::payment::payment_id::PaymentId;
 
 /// The hexadecimal digits of an id.
@@ -72,9 +72,26 @@ pub enum Selector {
         #[serde(deserialize_with = "text")]
         to: BusinessDate,
     },
+    /// The payments that a client created from one time to another: `{"client":{"name":"feed","from":"2026-12-01T08:00:00Z",
+    /// "to":"2026-12-01T09:30:00Z"}}`.
+    Client(ClientTime),
     /// All payments of a due date: `{"dueDate":"2026-12-01"}`.
     #[serde(deserialize_with = "text")]
     DueDate(BusinessDate),
+}
+
+/// A client, and the time in which it created payments.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientTime {
+    /// The client's name, as the `by` of its payments' events has it.
+    pub name: String,
+    /// The first second.
+    #[serde(deserialize_with = "text")]
+    pub from: UtcSecond,
+    /// The last second.
+    #[serde(deserialize_with = "text")]
+    pub to: UtcSecond,
 }
 
 /// A request.
@@ -115,19 +132,27 @@ pub struct Approved {
     /// Whether a run that has ended begins again, as after a restore.
     #[serde(default)]
     pub again: bool,
+    /// Whether a plan may run although the log may lack some of the selected payments.
+    #[serde(default)]
+    pub accept_inexact: bool,
 }
 
-/// The plan of a run on which two persons agree: the file with this SHA-256.
+/// The plan of a run on which two persons agree: the file with this SHA-256, and whether it may lack some payments.
 #[must_use]
-pub fn fields(id: &UndoId, plan: u32, sha256: &str) -> Vec<(&'static str, String)> {
-    vec![("id", id.to_string()), ("plan", plan.to_string()), ("sha256", sha256.to_owned())]
+pub fn fields(id: &UndoId, (plan, sha256): (u32, &str), accept_inexact: bool) -> Vec<(&'static str, String)> {
+    vec![
+        ("id", id.to_string()),
+        ("plan", plan.to_string()),
+        ("sha256", sha256.to_owned()),
+        ("acceptInexact", accept_inexact.to_string()),
+    ]
 }
 
 impl Approved {
     /// The consent to the run.
     #[must_use]
     pub fn consent(&self) -> Consent {
-        let fields = fields(&self.id, self.plan, &self.sha256);
+        let fields = fields(&self.id, (self.plan, &self.sha256), self.accept_inexact);
         Consent::from_fields(self.ticket.as_ref(), self.approval, (ACTION, &fields))
     }
 }
@@ -141,6 +166,9 @@ pub enum RequestError {
     /// The first date is after the last, or too many are between them.
     #[error("\"from\" ({0}) to \"to\" ({1}) are not 1 to {MAX_DATES} dates; give the earlier date as \"from\"")]
     Dates(BusinessDate, BusinessDate),
+    /// The client's name cannot be one, or its time ends before it begins.
+    #[error("\"client\" needs the name that an event's \"by\" has, and a \"from\" that is not after \"to\"")]
+    Client,
     /// A run has neither an approval nor a ticket.
     #[error("a run needs two persons: ask for it in the console, or send \"ticket\", which sets off FourEyesBypassed")]
     Alone,
@@ -160,6 +188,11 @@ impl Request {
                 if !(0..i64::from(MAX_DATES)).contains(&to.days_since(*from)) =>
             {
                 Err(RequestError::Dates(*from, *to))
+            }
+            Self::Plan { select: Selector::Client(ClientTime { name, from, to }), .. }
+                if from > to || format!("c:{name}").parse::<Actor>().is_err() =>
+            {
+                Err(RequestError::Client)
             }
             Self::Run(approved) if approved.consent() == Consent::Alone => Err(RequestError::Alone),
             _ => Ok(self),
@@ -189,17 +222,25 @@ mod tests {
         request.checked().map_err(|error| error.to_string())
     }
 
+    fn client(name: &str, from: &str, to: &str) -> Value {
+        json!({ "client": { "name": name, "from": from, "to": to } })
+    }
+
     fn plan(select: Value) -> Result<Request, String> {
         read(json!({ "action": "plan", "id": ID, "select": select }))
     }
 
     #[test]
-    fn payments_are_selected_by_ids_by_account_and_by_due_date() {
+    fn payments_are_selected_by_ids_by_account_by_due_date_and_by_client() {
         let id = "626e8292-8e84-575a-b684-0af73927405b";
         let (from, to) = ("2026-12-01".parse().unwrap(), "2026-12-03".parse().unwrap());
+        let time = |text: &str| text.parse().unwrap();
+        let (begin, end) = (time("2026-12-01T08:00:00Z"), time("2026-12-01T09:30:00Z"));
+        let feed = ClientTime { name: "feed".to_owned(), from: begin, to: end };
         for (select, want) in [
             (json!({ "ids": [id] }), Selector::Ids(vec![id.parse().unwrap()])),
             (json!({ "dueDate": "2026-12-01" }), Selector::DueDate(from)),
+            (client("feed", "2026-12-01T08:00:00Z", "2026-12-01T09:30:00Z"), Selector::Client(feed)),
             (
                 json!({ "account": { "id": "tenant", "from": "2026-12-01", "to": "2026-12-03" } }),
                 Selector::Account { id: "tenant".parse().unwrap(), from, to },
@@ -227,6 +268,9 @@ mod tests {
             (dates("2026-12-02", "2026-12-01"), false),
             (dates("2026-12-01", "2027-03-02"), true),
             (dates("2026-12-01", "2027-03-03"), false),
+            (client("feed", "2026-12-01T08:00:00Z", "2026-12-01T08:00:00Z"), true),
+            (client("feed", "2026-12-01T08:00:01Z", "2026-12-01T08:00:00Z"), false),
+            (client("", "2026-12-01T08:00:00Z", "2026-12-01T08:00:00Z"), false),
         ] {
             assert_eq!(plan(select).is_ok(), is_valid);
         }
