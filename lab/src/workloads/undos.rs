@@ -12,6 +12,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use payments_files::{PlanReader, PlanRow, UndoEnd, decode_part, part_path, plan_path};
 use payments_machine::layers::attributes::text;
 use payments_machine::layers::random::{Seed, happens};
+use payments_model::undo::{ACTION, fields};
 use payments_model::{PaymentId, Switch, UndoId, UtcSecond};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -20,6 +21,7 @@ use crate::laws::undone;
 use crate::plans::faults::FaultKind;
 use crate::settings::Settings;
 use crate::time::pause;
+use crate::workloads::approvals::{ALONE, BOTH, approved};
 use crate::world::bank::Bank;
 use crate::world::lag;
 
@@ -84,11 +86,16 @@ impl Operator<'_> {
         let ids = rows.iter().map(|row| row.head.slot.payment_id.to_string());
         self.bank.state().cancel_asked.extend(ids);
         pause(TimeDelta::seconds(random.i64(0..7_200))).await;
-        let mut request = json!({
-            "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"], "ticket": "INC-4711",
-        });
+        let mut request = json!({ "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"] });
+        let fields = fields(&id, (number, plan["sha256"].as_str().context("no hash")?), false);
+        request["approval"] = json!(approved(self.bank, ALONE, (ACTION, &fields)).await?);
+        if self.bank.scheduled("undo", request.clone(), TimeDelta::zero()).await.is_ok() {
+            self.bank.complain(format!("one person began the undo {id} alone"));
+        }
         for _ in 0..TRIES {
             let restores = self.restores();
+            // A restore may have taken back the approval, and the run then needs one again.
+            request["approval"] = json!(approved(self.bank, BOTH, (ACTION, &fields)).await?);
             let run = self.ask(&request).await?;
             let has_ended = run["runs"][0]["hasEnded"] == true;
             // Of what a restore took back, nothing is known: the plan is run again.
