@@ -110,7 +110,7 @@ impl TurnSwitch {
 }
 
 impl Turn {
-    /// What the preview of a resume or a release showed.
+    /// The state that the preview of a resume or a release showed.
     pub(super) fn seen(self) -> Option<Seen> {
         match self {
             Self::Resume(seen) | Self::Release(_, _, seen) => seen,
