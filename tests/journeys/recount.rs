@@ -46,7 +46,8 @@ async fn run_of(
     deadline: u64,
 ) -> Result<RecountOutcome> {
     let request = json!({ "action": action, "from": from, "to": to, "ticket": TICKET });
-    invoke_until(|event| functions.recount.handle(event), request, deadline).await
+    let outcome = invoke_until(|event| functions.recount.handle(event), request, deadline).await?;
+    Ok(RecountOutcome { ticket: None, ..outcome })
 }
 
 /// Recounts the date and its neighbours.
