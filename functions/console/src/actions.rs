@@ -10,6 +10,8 @@ pub(crate) mod decision;
 mod dialog;
 mod endpoint;
 mod finding;
+mod freed;
+mod freeing;
 mod letters;
 mod preview;
 mod reason;

@@ -94,7 +94,8 @@ impl Undo {
             if plan.run.is_some() && !again {
                 return Ok(undo);
             }
-            require_consent(&self.store, &approved.consent(), self.now(), &deadlines.work).await?;
+            let read = async |name| self.store.agreement(name).await;
+            require_consent(&approved.consent(), (self.now(), &deadlines.work), read).await?;
             if ticket.is_some() {
                 tracing::warn!(%id, number, ?ticket, "an undo begins without a second person");
                 self.metrics.emit(self.clock.instant(), &Bypassed { four_eyes_bypassed: 1 });

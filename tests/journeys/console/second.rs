@@ -92,7 +92,7 @@ pub(super) fn decision_on(wish: &str, name: ActionName, hash: &PlanHash) -> Ask 
     ask.header("Content-Type", "application/x-www-form-urlencoded").text(&form)
 }
 
-fn look(name: ActionName) -> Ask {
+pub(super) fn look(name: ActionName) -> Ask {
     let form = format!("at={}&id={}", name.previewed_at, name.id);
     let ask = Ask::post("/console/approvals/look");
     ask.header("Content-Type", "application/x-www-form-urlencoded").text(&form)
