@@ -9,13 +9,14 @@ use chrono::TimeDelta;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::{
-    AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
-    Status, Switch, SwitchChange, TrailEntry, UtcSecond,
+    AccountId, ActionName, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor,
+    Settlement, Status, Switch, SwitchChange, TrailEntry, UtcSecond,
 };
 use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::agreed::agree;
 use crate::client::Request;
 use crate::environment::Environment;
 use crate::event::{DEVELOPMENT_CLIENT, all_scopes};
@@ -92,6 +93,11 @@ pub fn resume(switch: &mut Switch, change: SwitchChange) {
 }
 
 impl Given {
+    /// Has two persons agree on an action with these fields now, and returns its name.
+    pub async fn agreed(&self, persons: (&str, &str), plan: (&str, &[(&str, String)])) -> Result<ActionName> {
+        agree(&self.store, self.stack.clock.now(), persons, plan).await
+    }
+
     /// Turns the switch now.
     pub async fn switched(&self, turn: impl FnOnce(&mut Switch, SwitchChange)) -> Result<()> {
         turn_switch(&self.store, self.stack.clock.now(), turn).await

@@ -2,6 +2,7 @@
 //!
 //! The crate links no function: [`Handlers`] are values that a caller gives it.
 
+pub mod agreed;
 pub mod client;
 pub mod codes;
 pub mod engine;

@@ -26,8 +26,9 @@ use std::str::FromStr;
 use chrono::TimeDelta;
 use maud::Markup;
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
-use payments_model::{ActionId, Actor, UtcSecond};
-use payments_store::{ActionName, Approval, AuditEntry, AuditIntent, AuditOutcome};
+use payments_model::second::arguments;
+use payments_model::{ActionId, ActionName, Actor, UtcSecond};
+use payments_store::{Approval, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::cancel::{Cancel, Chosen};
 use crate::actions::dialog::{Named, ended};
@@ -201,8 +202,7 @@ impl Action {
 
     /// The fields as the trail keeps them.
     fn arguments(&self) -> String {
-        let lines = self.fields().into_iter().map(|(name, value)| format!("{name}: {}", value.replace('\n', " ")));
-        lines.collect::<Vec<_>>().join("\n")
+        arguments(&self.fields())
     }
 }
 
@@ -339,7 +339,7 @@ impl Console {
         by: &Actor,
         second: Option<&Approval>,
     ) -> Result<Markup, Problem> {
-        let approved = second.map(|second| second.name.id);
+        let approved = second.map(|second| second.name);
         let result = match self.perform(action, by, since, approved).await {
             Ok(lines) => lines.join("\n"),
             Err(problem) if problem.status() < 500 => format!("{REFUSED}{}", problem.detail()),
@@ -371,7 +371,7 @@ impl Console {
         action: &Action,
         by: &Actor,
         since: UtcSecond,
-        approved: Option<ActionId>,
+        approved: Option<ActionName>,
     ) -> Result<Vec<String>, Problem> {
         match action {
             Action::Cancel(cancel) => self.cancel_all(&cancel.payments, by, since).await,

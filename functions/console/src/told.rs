@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use payments_model::{BusinessDate, PaymentId};
-use payments_store::{AuditIntent, AuditOutcome, DeliveryEnd};
+use payments_store::{Asked, AuditIntent, AuditOutcome, DeliveryEnd, Standing};
 
-use crate::asked::{Asked, Standing};
 use crate::html::{foreign, link, payment_link, person_of};
 use crate::operations::BankQueue;
 use crate::times::Times;
@@ -265,7 +264,7 @@ mod tests {
         let arguments = "endpoint: shop\nurl: https://shop.example.com/x\ndescription: The shop\ntypes: payment.failed payment.processed\n\
                          accounts: a b\nenabled: false\ncursor: 7.1.0\nversion: 9\nfrom: 2026-12-25\nreason: see 00000000-0000-5000-8000-000000000001";
         let intent = AuditIntent {
-            name: payments_store::ActionName {
+            name: payments_model::ActionName {
                 previewed_at: payments_model::UtcSecond::MIN,
                 id: IDS[0].parse().unwrap(),
             },

@@ -27,7 +27,7 @@ impl Redate {
     /// Looks at the payments of closed dates, and moves them if the request says so, until its time is over.
     ///
     /// # Errors
-    /// [`RequestError`](payments_model::redate::RequestError) for an invalid request, or for more payments than its consent covers. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
+    /// [`RequestError`](payments_model::redate::RequestError) for an invalid request, or for more payments than its consent covers. [`NoConsent`](payments_work::NoConsent) if two persons did not agree on it. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
     /// way that a retry does not change. Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RedateOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);

@@ -3,7 +3,7 @@
 use payments_files::UndoFileError;
 use payments_model::undo::RequestError;
 use payments_store::StoreError;
-use payments_work::Halt;
+use payments_work::{Halt, NoConsent};
 
 /// The reason why an invocation failed. Completed work stays, and the same request can be repeated.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub(crate) enum UndoError {
     /// The request is invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// Two persons did not agree on the plan.
+    #[error(transparent)]
+    Consent(#[from] NoConsent),
     /// DynamoDB rejected a call, or kept failing.
     #[error(transparent)]
     Store(#[from] StoreError),

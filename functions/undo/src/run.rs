@@ -10,12 +10,12 @@ use payments_files::{
 use payments_model::undo::Approved;
 use payments_model::{HeadKey, UndoId, causes};
 use payments_store::{UndoPlan, UndoRun, UndoTotals};
-use payments_work::retried;
+use payments_work::{require_consent, retried};
 
 use crate::error::UndoError;
 use crate::function::{Deadlines, Undo};
 use crate::hold::HOLD_WORKS_AFTER;
-use crate::outcome::RunOutcome;
+use crate::outcome::{Bypassed, RunOutcome};
 use crate::part::Part;
 use crate::plan::MAX_TRIES;
 
@@ -73,14 +73,14 @@ impl Undo {
         self.proceed(undo, plan.number, &file, deadlines).await
     }
 
-    /// Notes the approval, and begins the run. After a restore, the undo may not know its plan: the file and its hash are enough.
+    /// Checks the consent and notes it, and begins the run, which then goes on without it. After a restore, the undo may not know its plan: the file and its hash are enough.
     async fn begin(
         &self,
         approved: &Approved,
         file: &[u8],
         deadlines: &Deadlines,
     ) -> Result<payments_store::Undo, UndoError> {
-        let Approved { id, plan: number, sha256, approved_by, again, .. } = approved;
+        let Approved { id, plan: number, sha256, approval, ticket, again, .. } = approved;
         for _ in 0..MAX_TRIES {
             let mut undo = self.known(id, &deadlines.work).await?;
             if undo.plans.iter().all(|plan| plan.number != *number) {
@@ -94,8 +94,14 @@ impl Undo {
             if plan.run.is_some() && !again {
                 return Ok(undo);
             }
+            require_consent(&self.store, &approved.consent(), self.now(), &deadlines.work).await?;
+            if ticket.is_some() {
+                tracing::warn!(%id, number, ?ticket, "an undo begins without a second person");
+                self.metrics.emit(self.clock.instant(), &Bypassed { four_eyes_bypassed: 1 });
+            }
             plan.run = Some(UndoRun {
-                approved_by: approved_by.clone(),
+                approval: approval.filter(|_| ticket.is_none()),
+                ticket: ticket.clone(),
                 began_at: self.now(),
                 place: 0,
                 ends: BTreeMap::new(),

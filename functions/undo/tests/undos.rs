@@ -54,7 +54,7 @@ async fn scheduled_payments_of_a_plan_are_cancelled_and_nothing_else_is_touched(
     let claimed = String::from_utf8(claimed.to_vec())?;
     assert_eq!(claimed.lines().count(), 2);
     assert!(claimed.contains(&pending.payment_id.to_string()), "{claimed}");
-    assert_eq!(alone.given.raised()?, ["Undone 2"]);
+    assert_eq!(alone.given.raised()?, ["FourEyesBypassed 1", "Undone 2"]);
     assert_eq!(alone.given.store.open_undos().await?, []);
     // Another plan of the same undo has what came later, and what was not cancelled.
     let next = alone.plan(json!({ "dueDate": TODAY })).await?;
@@ -221,7 +221,7 @@ async fn a_run_without_time_is_open_and_the_schedule_goes_on_with_it() -> Result
     let alone = Alone::start().await?;
     let payment = alone.given.scheduled("one", TODAY).await?;
     let plan = alone.plan(by_ids(&[&payment])).await?;
-    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approvedBy": "an action" });
+    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "ticket": "INC-4711" });
     let mut event = alone.given.scheduled_event(request)?;
     // Enough for the approval, and not for the hold.
     event.context.deadline -= 880_000;
@@ -258,7 +258,7 @@ async fn a_run_that_fails_sets_off_an_alarm_and_stops_no_other() -> Result<()> {
     let alone = Alone::start().await?;
     let payment = alone.given.scheduled("one", TODAY).await?;
     let plan = alone.plan(by_ids(&[&payment])).await?;
-    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approvedBy": "an action" });
+    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "ticket": "INC-4711" });
     let mut event = alone.given.scheduled_event(request)?;
     event.context.deadline -= 880_000;
     one(alone.undo.handle(event).await.map_err(anyhow::Error::from_boxed)?)?;
@@ -268,5 +268,56 @@ async fn a_run_that_fails_sets_off_an_alarm_and_stops_no_other() -> Result<()> {
     assert!(error.contains("does not have the approved SHA-256"), "{error}");
     let raised = alone.given.raised()?;
     assert!(raised.contains(&"UndoUnfinished 1".to_owned()), "{raised:?}");
+    Ok(())
+}
+
+/// The approval of two persons for this plan. The run goes on with it however long it takes.
+#[tokio::test]
+async fn a_run_checks_the_approval_that_it_names() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    let request = |name: &str| json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approval": name });
+    let agreed = async |persons: (&str, &str), sha256: &str| {
+        let fields = payments_model::undo::fields(&ID.parse()?, 1, sha256);
+        Ok::<_, anyhow::Error>(alone.given.agreed(persons, ("undo", &fields)).await?.to_string())
+    };
+    for (name, why) in [
+        (agreed(("ana", "ana"), &plan.sha256).await?, "another person has to decide"),
+        (agreed(("ana", "ben"), &"0".repeat(64)).await?, "this is not the plan on which two persons decided"),
+    ] {
+        let refused = alone.ask(request(&name)).await.err().context("it is refused")?.to_string();
+        assert!(refused.contains(why) && refused.contains("send \"ticket\""), "{refused}");
+        assert_eq!(alone.given.store.open_undos().await?, []);
+    }
+    alone.given.pass(TimeDelta::seconds(1));
+    let name = agreed(("ana", "ben"), &plan.sha256).await?;
+    let mut event = alone.given.scheduled_event(request(&name))?;
+    event.context.deadline -= 880_000;
+    let run = one(alone.undo.handle(event).await.map_err(anyhow::Error::from_boxed)?)?;
+    assert_eq!((run.has_ended, run.ticket, alone.given.raised()?), (false, None, Vec::new()));
+    alone.given.pass(TimeDelta::hours(5));
+    let run = one(alone.ask(request(&name)).await?)?;
+    assert_eq!((ends(&run), run.has_ended), (json!({ "cancelled": 1 }), true));
+    // To begin again is another run, and needs an approval of its own.
+    let mut again = request(&name);
+    again["again"] = json!(true);
+    let late = alone.ask(again).await.err().context("it is refused")?.to_string();
+    assert!(late.contains("the four hours for a second person are over"), "{late}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_with_a_ticket_sets_off_an_alarm_once() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    for (raised, ticket) in [(true, "INC-4711"), (false, "INC-4712")] {
+        drop(alone.given.raised()?);
+        let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "ticket": ticket });
+        let run = one(alone.ask(request).await?)?;
+        assert_eq!(run.ticket.as_deref(), Some("INC-4711"));
+        assert_eq!(alone.given.raised()?.contains(&"FourEyesBypassed 1".to_owned()), raised, "{ticket}");
+    }
     Ok(())
 }

@@ -106,7 +106,7 @@ impl Operator<'_> {
         pause(TimeDelta::seconds(random.i64(0..7_200))).await;
         let sent = self.sent();
         let mut request = json!({
-            "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"], "approvedBy": "an action",
+            "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"], "ticket": "INC-4711",
             "acceptInexact": true,
         });
         for _ in 0..TRIES {

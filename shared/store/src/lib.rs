@@ -78,6 +78,7 @@ mod store;
 mod webhook;
 
 pub use audit::approval::Approval;
+pub use audit::asked::{Asked, NotApproved, Standing, WAITS};
 pub use audit::trail::{AuditEntry, AuditIntent, AuditOutcome, AuditPage, First};
 pub use counters::checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
 pub use counters::claims::DayClaims;
@@ -89,7 +90,7 @@ pub use error::StoreError;
 pub use index::account::{AccountFilter, AccountPage, AccountQuery, ListOrder};
 pub use index::due::{DuePage, DueRange, DueRow, DueUntil};
 pub use item::Item;
-pub use key::audit::{ActionName, AuditMonth, AuditMonthError};
+pub use key::audit::{AuditMonth, AuditMonthError};
 pub use key::due::DueSort;
 pub use key::unreported::UnreportedSort;
 pub use kind::ItemKind;

@@ -264,7 +264,7 @@ async fn undo_of_a_damaged_head() -> Result<Vec<String>> {
     let head = world.heads(ACCOUNT).await?.into_iter().next().context("no head")?;
     world.update(&head, NO_AMOUNT, &[(":value", number(0))]).await?;
     drop(world.outside.metrics.take());
-    ask(json!({ "action": "run", "id": id, "plan": 1, "sha256": plan["sha256"], "approvedBy": "an action" })).await?;
+    ask(json!({ "action": "run", "id": id, "plan": 1, "sha256": plan["sha256"], "ticket": "INC-4711" })).await?;
     Ok(world.outside.metrics.take())
 }
 

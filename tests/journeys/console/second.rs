@@ -1,8 +1,8 @@
 //! Four eyes: an action waits for a second person, and happens once, if that person approves the same plan in time.
 
 use anyhow::{Context as _, Result};
-use payments_model::PlanHash;
-use payments_store::{ActionName, Approval, AuditEntry};
+use payments_model::{ActionName, PlanHash};
+use payments_store::{Approval, AuditEntry};
 use payments_tests::tables::audited;
 use payments_tests::{Ask, CrashPoints, World};
 use serde_json::{Value, json};

@@ -1,13 +1,13 @@
 //! Golden items of the bank's own work: runs, figures, the report's run, drift, findings, the audit trail.
 
 use payments_model::{
-    ActionId, Actor, BusinessDate, DayCounts, DayTotal, Failure, Finding, FindingClosed, HeadKey, Hold, Money,
-    PaymentId, PlanHash, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
+    ActionId, ActionName, Actor, BusinessDate, DayCounts, DayTotal, Failure, Finding, FindingClosed, HeadKey, Hold,
+    Money, PaymentId, PlanHash, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
 };
 use payments_store::key::LANES;
 use payments_store::{
-    ActionName, Approval, AuditIntent, AuditOutcome, ClosedFinding, DayRelease, Evidence, First, Job, LastRun,
-    ReportFile, ReportRun, Store, Undo, UndoPlan, UndoRun,
+    Approval, AuditIntent, AuditOutcome, ClosedFinding, DayRelease, Evidence, First, Job, LastRun, ReportFile,
+    ReportRun, Store, Undo, UndoPlan, UndoRun,
 };
 use payments_tests::prelude::*;
 
@@ -44,8 +44,14 @@ async fn put_runs(store: &Store) -> Result<()> {
 /// An undo whose run is not at its end, of a plan with a payment without a head.
 fn undo() -> Result<Undo> {
     let ends = [("cancelled".to_owned(), 1_249), ("claimed".to_owned(), 1)].into();
-    let run =
-        UndoRun { approved_by: "an action".to_owned(), began_at: AT.parse()?, place: 1_250, ends, ended_at: None };
+    let run = UndoRun {
+        approval: None,
+        ticket: "INC-4711".parse().ok(),
+        began_at: AT.parse()?,
+        place: 1_250,
+        ends,
+        ended_at: None,
+    };
     let gbp = "GBP".parse()?;
     let totals = [((Some(Status::Scheduled), gbp), (1_250, 1 << 64)), ((None, gbp), (1, 500))].into();
     let plan = UndoPlan {

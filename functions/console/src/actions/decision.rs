@@ -1,12 +1,11 @@
 //! The dialogs of two persons: the notice of the first, what waits, and the plan on which the second decides.
 
 use maud::{Markup, html};
-use payments_model::Person;
-use payments_store::ActionName;
+use payments_model::{ActionName, Person};
+use payments_store::{Asked, Standing, WAITS};
 
 use crate::actions::dialog::{CLOSE, Named, title};
 use crate::actions::preview::{Buttons, Preview};
-use crate::asked::{Asked, Standing, WAITS};
 use crate::html::{fact, link, person_of};
 use crate::panel::hidden;
 use crate::times::Times;
@@ -91,6 +90,5 @@ fn state(action: &Named, asked: &Asked, times: Times) -> Markup {
 }
 
 fn entry(name: ActionName) -> Markup {
-    let entry = format!("{}_{}", name.previewed_at, name.id);
-    html! { a href=(link("audit", &[("entry", &entry)])) { "Audit entry" } }
+    html! { a href=(link("audit", &[("entry", &name.to_string())])) { "Audit entry" } }
 }

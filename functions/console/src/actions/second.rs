@@ -7,13 +7,12 @@
 use maud::Markup;
 use payments_http::{Answer, Form, Problem, ProblemKind, Request};
 use payments_model::second::ALONE;
-use payments_model::{Person, PlanHash};
-use payments_store::{ActionName, Approval, AuditIntent, AuditOutcome, First};
+use payments_model::{ActionName, Person, PlanHash};
+use payments_store::{Approval, Asked, AuditIntent, AuditOutcome, First, NotApproved, Standing};
 
 use crate::actions::dialog::ended;
 use crate::actions::preview::Preview;
 use crate::actions::{Action, MAX_AT_BYTES, MAX_BODY_BYTES, MAX_ID_BYTES, decision};
-use crate::asked::{Asked, Standing};
 use crate::function::{Console, no_such_page};
 use crate::told::REFUSED;
 
@@ -125,7 +124,7 @@ impl Console {
         if matches!(standing, Standing::Ended | Standing::Lapsed) {
             return self.asked_dialog(action, name).await;
         }
-        asked.judge(&decision, decision.at)?;
+        asked.judge(&decision, decision.at).map_err(not_approved)?;
         let known = self.store.put_approval(&decision).await?.unwrap_or_else(|| decision.clone());
         let is_same = (&known.person, known.is_approved) == (&decision.person, decision.is_approved);
         // The SDK repeats a call whose reply was lost, and finds its own decision.
@@ -142,7 +141,7 @@ impl Console {
         let Some(decision) = asked.decision.as_ref().filter(|_| asked.outcome.is_none()) else {
             return self.asked_dialog(action, name).await;
         };
-        asked.judge(decision, self.clock.now())?;
+        asked.judge(decision, self.clock.now()).map_err(not_approved)?;
         let since = asked.intent.at;
         if decision.is_approved {
             let by = asked.intent.by.parse().map_err(Problem::internal)?;
@@ -164,6 +163,10 @@ impl Wish {
             _ => None,
         }
     }
+}
+
+fn not_approved(why: NotApproved) -> Problem {
+    Problem::new(ProblemKind::Forbidden, format!("This is not done: {why}."))
 }
 
 fn no_such_action() -> Problem {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, de};
 use sha2::{Digest as _, Sha256};
 
-use super::action::ActionId;
+use super::action::ActionName;
 
 /// The most payments, or dead letters, that one person moves with one action.
 pub const ALONE: u64 = 100;
@@ -60,11 +60,24 @@ impl PlanHash {
         Self(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
+    /// The hash of an action with these fields.
+    #[must_use]
+    pub fn from_fields(action: &str, fields: &[(&str, String)]) -> Self {
+        Self::from_facts(action, &arguments(fields))
+    }
+
     /// The first digits, for people to compare.
     #[must_use]
     pub fn short(&self) -> &str {
         &self.0[..12]
     }
+}
+
+/// The fields of an action as the audit trail keeps them: each `name: value` on a line.
+#[must_use]
+pub fn arguments(fields: &[(&str, String)]) -> String {
+    let lines = fields.iter().map(|(name, value)| format!("{name}: {}", value.replace('\n', " ")));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 impl FromStr for PlanHash {
@@ -103,19 +116,23 @@ impl FromStr for Ticket {
 pub enum Consent {
     /// There is none.
     Alone,
-    /// The console names the action that two persons agreed on, which moves at most so many payments.
-    Approved(ActionId, u64),
+    /// Two persons agreed on this plan in the console. The function that acts on it checks that.
+    Approved(ActionName, PlanHash),
     /// Somebody invoked the function with a ticket, and an alarm says so.
     Ticket(Ticket),
 }
 
 impl Consent {
-    /// The consent of a request's fields. A ticket counts first: it sets off the alarm.
+    /// The consent of a request's fields, and of its plan's. A ticket counts first: it sets off the alarm.
     #[must_use]
-    pub fn from_fields(ticket: Option<&Ticket>, approval: Option<ActionId>, most: Option<u64>) -> Self {
+    pub fn from_fields(
+        ticket: Option<&Ticket>,
+        approval: Option<ActionName>,
+        (action, fields): (&str, &[(&str, String)]),
+    ) -> Self {
         match (ticket, approval) {
             (Some(ticket), _) => Self::Ticket(ticket.clone()),
-            (None, Some(action)) => Self::Approved(action, most.unwrap_or(ALONE)),
+            (None, Some(name)) => Self::Approved(name, PlanHash::from_fields(action, fields)),
             (None, None) => Self::Alone,
         }
     }
@@ -124,16 +141,6 @@ impl Consent {
     #[must_use]
     pub fn ticket(&self) -> Option<&Ticket> {
         if let Self::Ticket(ticket) = self { Some(ticket) } else { None }
-    }
-
-    /// The most payments that a run moves; `None` without a limit.
-    #[must_use]
-    pub fn most(&self) -> Option<u64> {
-        match self {
-            Self::Alone => Some(ALONE),
-            Self::Approved(_, most) => Some(*most),
-            Self::Ticket(_) => None,
-        }
     }
 }
 
@@ -194,15 +201,16 @@ mod tests {
             assert_eq!(text.parse::<Ticket>().is_ok(), is_one, "{text:?}");
         }
         assert_eq!("a".repeat(101).parse::<Ticket>(), Err(TicketError));
-        let (ticket, action) = ("INC-1".parse().unwrap(), "00000000-0000-5000-8000-000000000001".parse().ok());
-        for (ticket, approval, most) in [
-            (None, None, Some(ALONE)),
-            (None, action, Some(7)),
-            (Some(&ticket), None, None),
-            (Some(&ticket), action, None),
+        let ticket: Ticket = "INC-1".parse().unwrap();
+        let name: ActionName = "2026-12-01T09:00:00Z_00000000-0000-5000-8000-000000000001".parse().unwrap();
+        let plan = ("redate", [("payments", "7".to_owned())]);
+        for (given, approval, consent) in [
+            (None, None, Consent::Alone),
+            (None, Some(name), Consent::Approved(name, PlanHash::from_facts("redate", "payments: 7"))),
+            (Some(&ticket), None, Consent::Ticket(ticket.clone())),
+            (Some(&ticket), Some(name), Consent::Ticket(ticket.clone())),
         ] {
-            assert_eq!(Consent::from_fields(ticket, approval, Some(7)).most(), most);
+            assert_eq!(Consent::from_fields(given, approval, (plan.0, &plan.1)), consent);
         }
-        assert_eq!(Consent::from_fields(None, action, None).most(), Some(ALONE));
     }
 }

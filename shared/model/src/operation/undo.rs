@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 
+use super::action::ActionName;
+use super::second::{Consent, Ticket, parsed};
 use crate::account::AccountId;
 use crate::actor::{Actor, ActorKind};
 use crate::calendar::instant::{BusinessDate, UtcSecond};
@@ -19,8 +21,8 @@ pub const MAX_IDS: usize = 4_000;
 /// The most due dates of a selection by account.
 pub const MAX_DATES: u32 = 92;
 
-/// The most bytes of the name of an approval.
-const MAX_APPROVAL_BYTES: usize = 64;
+/// The name of a run as an action of the console.
+pub const ACTION: &str = "undo";
 
 /// The id of an undo: 16 lower-case hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,14 +123,33 @@ pub struct Approved {
     pub plan: u32,
     /// The SHA-256 of the plan's file, in lower-case hexadecimal digits.
     pub sha256: String,
-    /// The id of the action that approved the plan.
-    pub approved_by: String,
+    /// The action of the console that two persons agreed on.
+    #[serde(default, deserialize_with = "parsed")]
+    pub approval: Option<ActionName>,
+    /// The ticket of a run that nobody approved in the console.
+    #[serde(default, deserialize_with = "parsed")]
+    pub ticket: Option<Ticket>,
     /// Whether a run that has ended begins again, as after a restore.
     #[serde(default)]
     pub again: bool,
     /// Whether a plan may run although the log may lack some of the selected payments.
     #[serde(default)]
     pub accept_inexact: bool,
+}
+
+/// The plan of a run on which two persons agree: the file with this SHA-256.
+#[must_use]
+pub fn fields(id: &UndoId, plan: u32, sha256: &str) -> Vec<(&'static str, String)> {
+    vec![("id", id.to_string()), ("plan", plan.to_string()), ("sha256", sha256.to_owned())]
+}
+
+impl Approved {
+    /// The consent to the run.
+    #[must_use]
+    pub fn consent(&self) -> Consent {
+        let fields = fields(&self.id, self.plan, &self.sha256);
+        Consent::from_fields(self.ticket.as_ref(), self.approval, (ACTION, &fields))
+    }
 }
 
 /// The reason why a request is invalid.
@@ -143,11 +164,9 @@ pub enum RequestError {
     /// The client's name cannot be one, or its time ends before it begins.
     #[error("\"client\" needs the name that an event's \"by\" has, and a \"from\" that is not after \"to\"")]
     Client,
-    /// The approval has no name, or one that is too long.
-    #[error(
-        "\"approvedBy\" has {0} bytes; give the id of the action that approved the plan, of 1 to {MAX_APPROVAL_BYTES}"
-    )]
-    Approval(usize),
+    /// A run has neither an approval nor a ticket.
+    #[error("a run needs two persons: ask for it in the console, or send \"ticket\", which sets off FourEyesBypassed")]
+    Alone,
 }
 
 impl Request {
@@ -170,9 +189,7 @@ impl Request {
             {
                 Err(RequestError::Client)
             }
-            Self::Run(Approved { approved_by, .. }) if !(1..=MAX_APPROVAL_BYTES).contains(&approved_by.len()) => {
-                Err(RequestError::Approval(approved_by.len()))
-            }
+            Self::Run(approved) if approved.consent() == Consent::Alone => Err(RequestError::Alone),
             _ => Ok(self),
         }
     }
@@ -252,8 +269,12 @@ mod tests {
         ] {
             assert_eq!(plan(select).is_ok(), is_valid);
         }
-        let run = |by: &str| read(json!({ "action": "run", "id": ID, "plan": 1, "sha256": "", "approvedBy": by }));
-        assert_eq!([run("a-1").is_ok(), run("").is_ok(), run(&"a".repeat(65)).is_ok()], [true, false, false]);
+        let run =
+            |field: &str, text: &str| read(json!({ "action": "run", "id": ID, "plan": 1, "sha256": "", field: text }));
+        let name = "2026-12-01T09:00:00Z_00000000-0000-5000-8000-000000000001";
+        assert!(run("ticket", "INC-1").is_ok() && run("approval", name).is_ok() && run("approval", "a-1").is_err());
+        let alone = read(json!({ "action": "run", "id": ID, "plan": 1, "sha256": "" }));
+        assert!(alone.is_err_and(|error| error.starts_with("a run needs two persons")));
         for id in ["", "0123456789ABCDEF", "0123456789abcde", "0123456789abcdef0"] {
             assert_eq!(id.parse::<UndoId>(), Err(UndoIdError), "{id}");
         }

@@ -7,12 +7,12 @@
 //! A decision is put if it is absent, and nobody may change or delete it. The console's role alone
 //! may put it. The month is that of the action's preview, as in the audit trail.
 
-use payments_model::{Person, PlanHash, UtcSecond};
+use payments_model::{ActionName, Person, PlanHash, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::item::{Fault, Item, item_key, key_of, text_of, to_item};
-use crate::key::audit::{ActionName, AuditMonth, approval_partition, audit_sort, parse_audit_sort};
+use crate::key::audit::{AuditMonth, approval_partition, audit_sort, parse_audit_sort};
 use crate::store::Store;
 
 /// The decision of a second person.

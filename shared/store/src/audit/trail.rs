@@ -11,12 +11,12 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{Person, PlanHash, UtcSecond};
+use payments_model::{ActionName, Person, PlanHash, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{StoreError, failed};
 use crate::item::{Fault, Item, item_key, key_of, text_of};
-use crate::key::audit::{ActionName, AuditMonth, audit_outcome_sort, audit_partition, audit_sort, parse_audit_sort};
+use crate::key::audit::{AuditMonth, audit_outcome_sort, audit_partition, audit_sort, parse_audit_sort};
 use crate::store::Store;
 
 /// An operator's intent.
@@ -151,6 +151,13 @@ impl Store {
         item.extend(self.audit_attributes(&attributes)?);
         let existing = self.put_if_absent(&self.tables.history, item).await?;
         existing.map(|item| self.parse_audit(item, parse_outcome)).transpose()
+    }
+
+    /// Returns an action's intent, strongly consistent: 1 read unit for each 4 KB.
+    pub(crate) async fn audit_intent(&self, name: ActionName) -> Result<Option<AuditIntent>, StoreError> {
+        let key = item_key(audit_partition(&AuditMonth::from_second(name.previewed_at)), audit_sort(name));
+        let item = self.get(&self.tables.history, key).await?;
+        item.map(|item| self.parse_audit(item, parse_intent)).transpose()
     }
 
     /// Returns the trail's entry of an action, strongly consistent: 1 read unit for each 4 KB.

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use payments_model::{Currency, Status, UndoId, UtcSecond};
+use payments_model::second::Ticket;
+use payments_model::{ActionName, Currency, Status, UndoId, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::conditional::equations;
@@ -55,8 +56,10 @@ pub type UndoTotals = BTreeMap<(Option<Status>, Currency), (u64, i128)>;
 /// The run of an approved plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoRun {
-    /// The id of the action that approved the plan.
-    pub approved_by: String,
+    /// The action of the console that two persons agreed on. Once it is noted, the run goes on however long it takes.
+    pub approval: Option<ActionName>,
+    /// The ticket, if nobody approved the plan.
+    pub ticket: Option<Ticket>,
     /// The time at which it began.
     pub began_at: UtcSecond,
     /// The number of the plan's payments whose results are stored.
@@ -98,7 +101,10 @@ struct TotalItem {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RunItem {
-    approved_by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approval: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ticket: Option<String>,
     began_at: String,
     place: u64,
     ends: BTreeMap<String, u64>,
@@ -136,7 +142,8 @@ impl From<&UndoPlan> for PlanItem {
             sum: sum.to_string(),
         };
         let run = plan.run.as_ref().map(|run| RunItem {
-            approved_by: run.approved_by.clone(),
+            approval: run.approval.map(|name| name.to_string()),
+            ticket: run.ticket.as_ref().map(ToString::to_string),
             began_at: run.began_at.to_string(),
             place: run.place,
             ends: run.ends.clone(),
@@ -161,7 +168,8 @@ impl PlanItem {
         };
         let run = |run: RunItem| -> Result<_, Fault> {
             Ok(UndoRun {
-                approved_by: run.approved_by,
+                approval: run.approval.map(|name| name.parse()).transpose()?,
+                ticket: run.ticket.map(|ticket| ticket.parse()).transpose()?,
                 began_at: run.began_at.parse()?,
                 place: run.place,
                 ends: run.ends,
@@ -244,7 +252,8 @@ mod tests {
         let gbp = Currency::from_stored("GBP").unwrap();
         let ends = [("cancelled".to_owned(), 1_999_999), ("claimed".to_owned(), 1)];
         let run = UndoRun {
-            approved_by: "a".repeat(36),
+            approval: "2026-12-01T14:00:00Z_00000000-0000-5000-8000-000000000001".parse().ok(),
+            ticket: None,
             began_at: at,
             place: 2_000_000,
             ends: ends.into(),
