@@ -6,7 +6,7 @@ use payments_store::StoreError;
 
 use crate::function::Console;
 use crate::guides::{INCIDENT, SWITCH_UNREADABLE};
-use crate::html::{fact, foreign};
+use crate::html::{fact, foreign, link};
 use crate::panel::{hidden, opens, panel};
 use crate::times::Times;
 
@@ -53,6 +53,7 @@ pub(crate) fn switched(switch: Option<&Switch>, times: Times) -> Markup {
             }
             (hidden("step", "preview"))
         }
+        p class="pad" { a href=(link("undos", &[])) { "Undo a wrong feed…" } }
         details class="pad" {
             summary { "What a stop means for a payment, by its place" }
             dl class="facts" { @for (place, meaning) in MEANINGS { (fact(place, &html! { (meaning) })) } }
