@@ -20,6 +20,9 @@ pub(crate) const CANCEL: &str = "cancel";
 /// The outcome shown for an intent without one.
 pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
 
+/// The name of the action that plans an undo.
+pub(crate) const PLAN_UNDO: &str = "plan-undo";
+
 /// The beginning of the outcome of an action that was refused.
 pub(crate) const REFUSED: &str = "refused: ";
 
@@ -34,7 +37,7 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 26] = [
     ("close-finding", "Close a finding", "Closed a finding of"),
     ("move-dead-letters", "Move back", "Moved back"),
     ("redate", "Redate", "Started a redate"),
-    ("plan-undo", "Plan an undo", "Planned an undo"),
+    (PLAN_UNDO, "Plan an undo", "Planned an undo"),
     ("undo", "Undo", "Started an undo"),
     ("look-for-redates", "Count for a redate", "Started a count for a redate"),
     ("start-sweep", "Sweep", "Started a sweep"),

@@ -19,7 +19,6 @@ mod rows;
 mod run;
 pub(crate) mod share;
 pub(crate) mod switch;
-pub(crate) mod undos;
 pub(crate) mod waiting;
 
 use std::str::FromStr;

@@ -279,7 +279,7 @@ async fn a_run_checks_the_approval_that_it_names() -> Result<()> {
     let plan = alone.plan(by_ids(&[&payment])).await?;
     let request = |name: &str| json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approval": name });
     let agreed = async |persons: (&str, &str), sha256: &str| {
-        let fields = payments_model::undo::fields(&ID.parse()?, 1, sha256);
+        let fields = payments_model::undo::fields(&ID.parse()?, (1, sha256), false);
         Ok::<_, anyhow::Error>(alone.given.agreed(persons, ("undo", &fields)).await?.to_string())
     };
     for (name, why) in [

@@ -15,6 +15,7 @@ use payments_files::{PlanReader, PlanRow, UndoEnd, claimed_path, decode_part, pa
 use payments_machine::event::DEVELOPMENT_CLIENT;
 use payments_machine::layers::attributes::text;
 use payments_machine::layers::random::{Seed, happens};
+use payments_model::undo::{ACTION, fields};
 use payments_model::{Actor, Hold, PaymentId, Switch, SwitchChange, UndoId, UtcSecond};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -24,6 +25,7 @@ use crate::laws::undone;
 use crate::plans::faults::FaultKind;
 use crate::settings::Settings;
 use crate::time::pause;
+use crate::workloads::approvals::{ALONE, BOTH, approved};
 use crate::world::bank::Bank;
 use crate::world::lag;
 
@@ -105,12 +107,16 @@ impl Operator<'_> {
         self.bank.state().cancel_asked.extend(ids);
         pause(TimeDelta::seconds(random.i64(0..7_200))).await;
         let sent = self.sent();
-        let mut request = json!({
-            "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"], "ticket": "INC-4711",
-            "acceptInexact": true,
-        });
+        let mut request = json!({ "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"], "acceptInexact": true });
+        let fields = fields(&id, (number, plan["sha256"].as_str().context("no hash")?), true);
+        request["approval"] = json!(approved(self.bank, ALONE, (ACTION, &fields)).await?);
+        if self.bank.scheduled("undo", request.clone(), TimeDelta::zero()).await.is_ok() {
+            self.bank.complain(format!("one person began the undo {id} alone"));
+        }
         for _ in 0..TRIES {
             let restores = self.restores();
+            // A restore may have taken back the approval, and the run then needs one again.
+            request["approval"] = json!(approved(self.bank, BOTH, (ACTION, &fields)).await?);
             let run = self.ask(&request).await?;
             let has_ended = run["runs"][0]["hasEnded"] == true;
             // Of what a restore took back, nothing is known: the plan is run again.

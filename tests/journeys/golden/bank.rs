@@ -1,5 +1,6 @@
 //! Golden items of the bank's own work: runs, figures, the report's run, drift, findings, the audit trail.
 
+use payments_model::second::NamedBy;
 use payments_model::{
     ActionId, ActionName, Actor, BusinessDate, DayCounts, DayTotal, Failure, Finding, FindingClosed, HeadKey, Hold,
     Money, PaymentId, PlanHash, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
@@ -45,8 +46,8 @@ async fn put_runs(store: &Store) -> Result<()> {
 fn undo() -> Result<Undo> {
     let ends = [("cancelled".to_owned(), 1_249), ("claimed".to_owned(), 1)].into();
     let run = UndoRun {
-        approval: None,
-        ticket: "INC-4711".parse().ok(),
+        approval: Some(actions()?[2]),
+        ticket: None,
         began_at: AT.parse()?,
         place: 1_250,
         ends,
@@ -143,7 +144,8 @@ async fn put_action(store: &Store, name: ActionName, n: usize) -> Result<()> {
     let (action, arguments) = ("cancel", "payments: 626e8292-8e84-575a-b684-0af73927405b\nreason: twice");
     let hash = PlanHash::from_facts(action, arguments);
     let is_of_two = n >= 2;
-    let first = if is_of_two { Some(First { person: "ana".parse()?, hash: hash.clone() }) } else { None };
+    let named_by = NamedBy { claim: "sub".parse()?, issuer: "https://login.example.com".to_owned() };
+    let first = First { person: "ana".parse()?, named_by: named_by.clone(), hash: hash.clone() };
     let intent = AuditIntent {
         name,
         at,
@@ -152,14 +154,14 @@ async fn put_action(store: &Store, name: ActionName, n: usize) -> Result<()> {
         request: "request-2".to_owned(),
         action: action.to_owned(),
         arguments: arguments.to_owned(),
-        first,
+        first: is_of_two.then_some(first),
     };
     store.put_audit_intent(&intent).await?;
     let second = is_of_two.then(|| "o:ben".to_owned());
     if is_of_two {
         let person = "ben".parse()?;
         let (by, request) = ("o:ben".to_owned(), "request-3".to_owned());
-        store.put_approval(&Approval { name, at, is_approved: n == 2, person, by, hash, request }).await?;
+        store.put_approval(&Approval { name, at, is_approved: n == 2, person, named_by, by, hash, request }).await?;
     }
     if n == 0 || n == 2 {
         let result = "cancelled\nthe other was late".to_owned();

@@ -1,9 +1,9 @@
-//! Undos: one person lets `undo` hold and plan the payments of a wrong feed, and two persons agree on a plan that it then runs.
+//! Undos: one person starts a plan of a wrong feed's payments, and two persons agree on the run of a plan.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{ActionName, PlanHash, UndoId, undo};
-use payments_store::{Undo, UndoPlan};
+use payments_store::UndoPlan;
 use serde_json::{Value, json};
 
 use crate::actions::preview::{Buttons, Preview, counted};
@@ -12,10 +12,8 @@ use crate::guides::INCIDENT;
 use crate::html::{copied, fact, link};
 use crate::operations::Startable;
 use crate::panel::panel;
-use crate::views::undos::{inexact, totals};
-
-/// The name of the action that plans.
-pub(crate) const PLAN: &str = "plan-undo";
+use crate::told::PLAN_UNDO;
+use crate::views::switch::plans::{inexact, totals};
 
 /// The fields of a selection, and their most bytes: about 200 ids, which the audit trail keeps.
 const SELECTED: [(&str, usize); 6] =
@@ -30,23 +28,39 @@ const NO_ID: &str = "0000000000000000";
 const UNPLANNED: &str = "This cannot be planned";
 const NOT_RUN: &str = "This cannot be run";
 
+/// The plan that a preview showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shown {
+    sha256: String,
+    /// Whether it may lack payments.
+    is_inexact: bool,
+}
+
 /// A step of an undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Undoing {
     /// Plan what these fields select. The preview gives it an id.
     Plan { fields: Vec<(&'static str, String)>, id: Option<UndoId> },
-    /// Run the plan whose file has the hash that a preview showed.
-    Run { id: UndoId, plan: u32, sha256: Option<String> },
+    /// Run a plan.
+    Run { id: UndoId, plan: u32, shown: Option<Shown> },
+}
+
+impl Shown {
+    fn from_plan(plan: &UndoPlan) -> Self {
+        Self { sha256: plan.sha256.clone(), is_inexact: !plan.inexact.is_empty() }
+    }
 }
 
 impl Undoing {
     /// Reads the fields of the action with this name; `None` if it is another one.
     pub(super) fn read(name: &str, form: &mut Form) -> Option<Result<Self, Problem>> {
         Some(match name {
-            PLAN => Self::read_plan(form),
-            undo::ACTION => form.get("id", MAX_TEXT_BYTES).and_then(|id| {
+            PLAN_UNDO => Self::read_plan(form),
+            undo::ACTION => form.get("undo", MAX_TEXT_BYTES).and_then(|id| {
                 let (plan, sha256) = (form.get("plan", MAX_TEXT_BYTES)?, form.take("sha256", MAX_TEXT_BYTES)?);
-                Ok(Self::Run { id, plan, sha256: (!sha256.is_empty()).then_some(sha256) })
+                let is_inexact = form.take("acceptInexact", MAX_TEXT_BYTES)? == "true";
+                let shown = (!sha256.is_empty()).then_some(Shown { sha256, is_inexact });
+                Ok(Self::Run { id, plan, shown })
             }),
             _ => return None,
         })
@@ -58,14 +72,14 @@ impl Undoing {
             let text = form.take(name, most)?.split_whitespace().collect::<Vec<_>>().join(" ");
             fields.extend((!text.is_empty()).then_some((name, text)));
         }
-        let id = form.take("id", MAX_TEXT_BYTES)?;
-        let id = (!id.is_empty()).then(|| id.parse()).transpose().map_err(|error| invalid_field("id", &error))?;
+        let id = form.take("undo", MAX_TEXT_BYTES)?;
+        let id = (!id.is_empty()).then(|| id.parse()).transpose().map_err(|error| invalid_field("undo", &error))?;
         let planned = Self::Plan { fields, id };
-        planned.input(None, false).map(|_| planned)
+        planned.input(None).map(|_| planned)
     }
 
     pub(super) fn name(&self) -> &'static str {
-        if let Self::Plan { .. } = self { PLAN } else { undo::ACTION }
+        if let Self::Plan { .. } = self { PLAN_UNDO } else { undo::ACTION }
     }
 
     pub(super) fn title(&self) -> String {
@@ -78,20 +92,19 @@ impl Undoing {
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Plan { fields, id } => {
-                fields.iter().cloned().chain(id.as_ref().map(|id| ("id", id.to_string()))).collect()
+                fields.iter().cloned().chain(id.as_ref().map(|id| ("undo", id.to_string()))).collect()
             }
             // The function judges the consent to these fields.
-            Self::Run { id, plan, sha256 } => {
-                let mut fields = undo::fields(id, *plan, sha256.as_deref().unwrap_or_default());
-                fields.retain(|(name, _)| *name != "sha256" || sha256.is_some());
-                fields
+            Self::Run { id, plan, shown: Some(Shown { sha256, is_inexact }) } => {
+                undo::fields(id, (*plan, sha256), *is_inexact)
             }
+            Self::Run { id, plan, shown: None } => vec![("undo", id.to_string()), ("plan", plan.to_string())],
         }
     }
 
     /// Whether a preview has shown the plan, or has given the new one an id.
     pub(super) fn is_previewed(&self) -> bool {
-        !matches!(self, Self::Plan { id: None, .. } | Self::Run { sha256: None, .. })
+        !matches!(self, Self::Plan { id: None, .. } | Self::Run { shown: None, .. })
     }
 
     /// Whether a second person has to agree.
@@ -100,13 +113,15 @@ impl Undoing {
     }
 
     /// The function's input. A plan's is checked as the function checks it.
-    fn input(&self, approved: Option<ActionName>, accepts_inexact: bool) -> Result<Value, Problem> {
+    fn input(&self, approved: Option<ActionName>) -> Result<Value, Problem> {
         let (fields, id) = match self {
             Self::Plan { fields, id } => (fields, id.as_ref().map_or(NO_ID, UndoId::as_str)),
-            Self::Run { id, plan, sha256 } => {
+            Self::Run { id, plan, shown } => {
                 return Ok(json!({
-                    "action": "run", "id": id.as_str(), "plan": plan, "sha256": sha256,
-                    "approval": approved.map(|name| name.to_string()), "acceptInexact": accepts_inexact,
+                    "action": "run", "id": id.as_str(), "plan": plan,
+                    "sha256": shown.as_ref().map(|shown| &shown.sha256),
+                    "acceptInexact": shown.as_ref().is_some_and(|shown| shown.is_inexact),
+                    "approval": approved.map(|name| name.to_string()),
                 }));
             }
         };
@@ -143,7 +158,7 @@ impl Console {
                 let id = facts.as_str().get(..16).and_then(|digits| digits.parse().ok());
                 let shown = html! {
                     p {
-                        "It holds the due dates of these payments, so that the sweep claims none of them, and writes them to a file, as they are. It cancels nothing. "
+                        "It holds the due dates of these payments against claims, and writes the payments to a file, as they are now. Nothing is cancelled yet. "
                         a href=(link("undos", &[])) { "Undos" } " shows the plan, and two persons then agree on it. The hold stays until " i { "Release…" } "."
                     }
                     @if fields.iter().any(|(name, _)| *name == "client") {
@@ -154,25 +169,23 @@ impl Console {
                 Ok((Preview { shown, buttons: Some(buttons) }, Undoing::Plan { fields: fields.clone(), id }))
             }
             Undoing::Run { id, plan, .. } => {
-                let (undo, place) = self.planned(id, *plan).await?;
-                let planned = &undo.plans[place];
-                let (id, plan, sha256) = (id.clone(), *plan, Some(planned.sha256.clone()));
-                let shown = self.shown_plan(&undo.id, planned);
+                let planned = self.planned(id, *plan).await?;
+                let seen = Shown::from_plan(&planned);
+                let shown = self.shown_plan(id, &planned);
                 let act =
                     format!("Cancel {}", counted(usize::try_from(planned.payments).unwrap_or(usize::MAX), "payment"));
                 let has_run = planned.run.is_some() || planned.payments == 0;
                 let buttons = (!has_run).then_some(Buttons { act, keep: "Keep them", is_final: true });
-                Ok((Preview { shown, buttons }, Undoing::Run { id, plan, sha256 }))
+                Ok((Preview { shown, buttons }, Undoing::Run { id: id.clone(), plan: *plan, shown: Some(seen) }))
             }
         }
     }
 
-    /// An undo, and the place of one of its plans.
-    async fn planned(&self, id: &UndoId, number: u32) -> Result<(Undo, usize), Problem> {
-        let missing = || invalid(NOT_RUN, &"the undo has no such plan; look at Undos again");
-        let undo = self.store.undo(id).await?.ok_or_else(missing)?;
-        let place = undo.plans.iter().position(|plan| plan.number == number).ok_or_else(missing)?;
-        Ok((undo, place))
+    /// A plan of an undo.
+    async fn planned(&self, id: &UndoId, number: u32) -> Result<UndoPlan, Problem> {
+        let plans = self.store.undo(id).await?.map(|undo| undo.plans).unwrap_or_default();
+        let planned = plans.into_iter().find(|plan| plan.number == number);
+        planned.ok_or_else(|| invalid(NOT_RUN, &"the undo has no such plan; look at Undos again"))
     }
 
     fn shown_plan(&self, id: &UndoId, plan: &UndoPlan) -> Markup {
@@ -195,16 +208,12 @@ impl Console {
 
     /// Starts the function. A run needs the plan that its preview showed.
     pub(super) async fn undo(&self, undoing: &Undoing, approved: Option<ActionName>) -> Result<String, Problem> {
-        let mut accepts_inexact = false;
-        if let Undoing::Run { id, plan, sha256 } = undoing {
-            let (undo, place) = self.planned(id, *plan).await?;
-            let planned = &undo.plans[place];
-            if sha256.as_deref() != Some(&planned.sha256) {
-                return Err(invalid(NOT_RUN, &"the plan is another one; preview it again"));
-            }
-            accepts_inexact = !planned.inexact.is_empty();
+        if let Undoing::Run { id, plan, shown } = undoing
+            && *shown != Some(Shown::from_plan(&self.planned(id, *plan).await?))
+        {
+            return Err(invalid(NOT_RUN, &"the plan is another one; preview it again"));
         }
-        let input = undoing.input(approved, accepts_inexact)?;
+        let input = undoing.input(approved)?;
         self.operations.start(Startable::Undo, &input.to_string()).await?;
         Ok(match undoing {
             Undoing::Plan { id, .. } => {

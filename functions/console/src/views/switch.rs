@@ -1,5 +1,8 @@
 //! The switch: whether all claims and sends are stopped, the holds of due dates, and their meaning for a payment.
 
+pub(crate) mod plans;
+mod undos;
+
 use maud::{Markup, html};
 use payments_model::{Switch, SwitchChange};
 use payments_store::StoreError;

@@ -43,6 +43,67 @@ impl FromStr for Person {
     }
 }
 
+/// The claims of tokens that do not name a person for good: of one token or session, of a client, of an address, or of what it may do.
+/// `template.yaml` refuses the same.
+const NOT_PERSONS: [&str; 26] = [
+    "acr",
+    "amr",
+    "at_hash",
+    "aud",
+    "auth_time",
+    "azp",
+    "cid",
+    "client_id",
+    "email",
+    "event_id",
+    "exp",
+    "iat",
+    "iss",
+    "jti",
+    "name",
+    "nbf",
+    "nonce",
+    "origin_jti",
+    "phone_number",
+    "preferred_username",
+    "scope",
+    "scp",
+    "sid",
+    "tid",
+    "token_use",
+    "ver",
+];
+
+/// The name of the claim that names a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonClaim(String);
+
+/// A claim that cannot name a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it has to be a claim that names a person for good, such as sub; one of a token, a session, a client or an address does not"
+)]
+pub struct PersonClaimError;
+
+impl FromStr for PersonClaim {
+    type Err = PersonClaimError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":/._-".contains(&byte));
+        let is_one = !text.is_empty() && is_plain && !NOT_PERSONS.contains(&text);
+        if is_one { Ok(Self(text.to_owned())) } else { Err(PersonClaimError) }
+    }
+}
+
+/// The place where a person's name comes from. Names of two places cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedBy {
+    /// The claim, as the stack was deployed at that time.
+    pub claim: PersonClaim,
+    /// The issuer of the token, as API Gateway's authorizer knows it.
+    pub issuer: String,
+}
+
 /// The SHA-256 of a plan's facts: what the first person previewed, and the second one sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanHash(String);
@@ -90,7 +151,7 @@ impl FromStr for PlanHash {
     }
 }
 
-as_text!(Person, PlanHash, Ticket);
+as_text!(Person, PersonClaim, PlanHash, Ticket);
 
 /// The ticket under which somebody invokes a function without a second person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,6 +240,24 @@ mod tests {
         let person = |text: &str| text.parse::<Person>().unwrap();
         assert_eq!(person("ana"), person("ana"));
         assert_ne!(person("ana"), person("Ana"));
+    }
+
+    #[test]
+    fn a_claim_of_persons_is_none_of_a_token_a_client_or_an_address() {
+        for (claim, is_one) in [
+            ("sub", true),
+            ("https://bank.example/employee", true),
+            ("username", true),
+            ("oid", true),
+            ("", false),
+            ("a b", false),
+            ("email", false),
+            ("jti", false),
+            ("auth_time", false),
+            ("client_id", false),
+        ] {
+            assert_eq!(claim.parse::<PersonClaim>().is_ok(), is_one, "{claim}");
+        }
     }
 
     #[test]

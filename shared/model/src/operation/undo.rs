@@ -137,17 +137,22 @@ pub struct Approved {
     pub accept_inexact: bool,
 }
 
-/// The plan of a run on which two persons agree: the file with this SHA-256.
+/// The plan of a run on which two persons agree: the file with this SHA-256, and whether it may lack some payments.
 #[must_use]
-pub fn fields(id: &UndoId, plan: u32, sha256: &str) -> Vec<(&'static str, String)> {
-    vec![("id", id.to_string()), ("plan", plan.to_string()), ("sha256", sha256.to_owned())]
+pub fn fields(id: &UndoId, (plan, sha256): (u32, &str), accept_inexact: bool) -> Vec<(&'static str, String)> {
+    vec![
+        ("undo", id.to_string()),
+        ("plan", plan.to_string()),
+        ("sha256", sha256.to_owned()),
+        ("acceptInexact", accept_inexact.to_string()),
+    ]
 }
 
 impl Approved {
     /// The consent to the run.
     #[must_use]
     pub fn consent(&self) -> Consent {
-        let fields = fields(&self.id, self.plan, &self.sha256);
+        let fields = fields(&self.id, (self.plan, &self.sha256), self.accept_inexact);
         Consent::from_fields(self.ticket.as_ref(), self.approval, (ACTION, &fields))
     }
 }

@@ -57,6 +57,11 @@ pub enum NotApproved {
     /// The time is over.
     #[error("the four hours for a second person are over; ask anew in the console")]
     Late,
+    /// The two names cannot be compared.
+    #[error(
+        "the claim PersonClaim, or the issuer of the tokens, changed since the first person asked; ask anew in the console"
+    )]
+    OtherNames,
     /// One person asked and approved.
     #[error("the person who asked for an action cannot decide about it; another person has to decide")]
     OnePerson,
@@ -95,6 +100,9 @@ impl Asked {
         if decision.at > self.until() || now > self.until() {
             return Err(NotApproved::Late);
         }
+        if decision.named_by != self.first.named_by {
+            return Err(NotApproved::OtherNames);
+        }
         if decision.person == self.first.person { Err(NotApproved::OnePerson) } else { Ok(()) }
     }
 
@@ -122,16 +130,22 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use payments_model::ActionId;
+    use payments_model::second::NamedBy;
 
     use super::*;
 
     const ASKED_AT: &str = "2026-11-20T14:02:00Z";
 
+    fn named_by(claim: &str) -> NamedBy {
+        NamedBy { claim: claim.parse().unwrap(), issuer: "https://login.example.com".to_owned() }
+    }
+
     fn asked(person: &str) -> Asked {
         let at: UtcSecond = ASKED_AT.parse().unwrap();
         let (action, arguments) =
             ("move-dead-letters".to_owned(), "queue: result-dead-letters\nmessages: 101".to_owned());
-        let first = First { person: person.parse().unwrap(), hash: PlanHash::from_facts(&action, &arguments) };
+        let hash = PlanHash::from_facts(&action, &arguments);
+        let first = First { person: person.parse().unwrap(), named_by: named_by("sub"), hash };
         let name = ActionName { previewed_at: at, id: ActionId::derive("request", at, "move") };
         let (by, request) = ("o:ana".to_owned(), "first".to_owned());
         let intent =
@@ -143,7 +157,7 @@ mod tests {
         let (name, hash) = (asked.intent.name, asked.first.hash.clone());
         let (by, request) = ("o:ben".to_owned(), "second".to_owned());
         let (person, at) = (person.parse().unwrap(), at.parse().unwrap());
-        Approval { name, at, is_approved: true, person, by, hash, request }
+        Approval { name, at, is_approved: true, person, named_by: named_by("sub"), by, hash, request }
     }
 
     #[test]
@@ -177,6 +191,17 @@ mod tests {
         forged.intent.arguments = forged.intent.arguments.replace("101", "102");
         assert_eq!(forged.judge(&approval(&plan, "ben", ASKED_AT), now), differs);
         assert_eq!(forged.judge(&other, now), differs);
+    }
+
+    /// A change of the claim, or of the provider, between the two does not make one person two.
+    #[test]
+    fn both_persons_are_named_by_one_claim_of_one_issuer() {
+        let (asked, now) = (asked("ana"), ASKED_AT.parse().unwrap());
+        let mut other = approval(&asked, "00u1ana", ASKED_AT);
+        other.named_by = named_by("uid");
+        assert_eq!(asked.judge(&other, now), Err(NotApproved::OtherNames));
+        other.named_by = NamedBy { issuer: "https://sso.example.com".to_owned(), ..named_by("sub") };
+        assert_eq!(asked.judge(&other, now), Err(NotApproved::OtherNames));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use payments_model::second::NamedBy;
 use payments_model::{ActionName, Person, PlanHash, UtcSecond};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,8 @@ pub struct AuditIntent {
 pub struct First {
     /// The person, by the claim of persons.
     pub person: Person,
+    /// The claim, and the issuer of the token.
+    pub named_by: NamedBy,
     /// The hash of the plan.
     pub hash: PlanHash,
 }
@@ -105,6 +108,8 @@ struct IntentItem {
 struct FirstItem {
     needs: Needs,
     person: String,
+    claim: String,
+    issuer: String,
     hash: String,
 }
 
@@ -127,9 +132,11 @@ impl Store {
     /// Writes an intent, unless the action has one: 1 write unit for each KB. Returns the existing intent, if any.
     pub async fn put_audit_intent(&self, intent: &AuditIntent) -> Result<Option<AuditIntent>, StoreError> {
         let AuditIntent { name, at, by, subject, request, action, arguments, first } = intent.clone();
-        let first = first.map(|First { person, hash }| FirstItem {
+        let first = first.map(|First { person, named_by: NamedBy { claim, issuer }, hash }| FirstItem {
             needs: Needs::Second,
             person: person.to_string(),
+            claim: claim.to_string(),
+            issuer,
             hash: hash.to_string(),
         });
         let attributes = IntentItem { at: at.to_string(), by, subject, request, action, arguments, first };
@@ -271,8 +278,9 @@ fn parse_intent(item: Item) -> Result<AuditIntent, Fault> {
     if has_first && first.is_none() {
         return Err("the second person whom it needs cannot be read".into());
     }
-    let first = first.map(|FirstItem { person, hash, .. }| -> Result<First, Fault> {
-        Ok(First { person: person.parse()?, hash: hash.parse()? })
+    let first = first.map(|FirstItem { person, claim, issuer, hash, .. }| -> Result<First, Fault> {
+        let named_by = NamedBy { claim: claim.parse()?, issuer };
+        Ok(First { person: person.parse()?, named_by, hash: hash.parse()? })
     });
     let first = first.transpose()?;
     Ok(AuditIntent { name, at: at.parse()?, by, subject, request, action, arguments, first })

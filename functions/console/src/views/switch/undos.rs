@@ -4,14 +4,15 @@ use maud::{Markup, html};
 use payments_files::{claimed_path, plan_path};
 use payments_http::{Problem, Request};
 use payments_model::{UndoId, undo};
-use payments_store::{StoreError, Undo, UndoPlan, UndoRun};
+use payments_store::{StoreError, Undo, UndoPlan};
 
-use crate::actions::undoing::PLAN;
 use crate::function::Console;
 use crate::guides::{INCIDENT, UNDO_UNFINISHED};
-use crate::html::{copied, fact, grouped, heading, money, top, word};
+use crate::html::{copied, fact, heading, top};
 use crate::panel::{empty, hidden, opens, panel};
 use crate::times::Times;
+use crate::told::PLAN_UNDO;
+use crate::views::switch::plans::{inexact, ran, totals};
 
 /// The forms: a title, a note, and the fields with their names, labels and types.
 const FORMS: [(&str, &str, &[(&str, &str, &str)]); 3] = [
@@ -47,7 +48,7 @@ impl Console {
 
 fn forms() -> Markup {
     let form = |fields: &Markup| {
-        html! { form data-action=(PLAN) class="pad" {
+        html! { form data-action=(PLAN_UNDO) class="pad" {
             (fields) (hidden("step", "preview")) div class="row" { button { "Plan…" } }
         } }
     };
@@ -86,40 +87,7 @@ fn planned(id: &UndoId, plan: &UndoPlan, times: Times) -> Markup {
         }
         (inexact(plan))
         @if plan.run.is_none() && plan.payments > 0 {
-            div class="pad row" { (opens(undo::ACTION, "Undo…", "danger", &[("id", id.as_str()), ("plan", &number)])) }
-        }
-    }
-}
-
-fn ran(plan: &UndoPlan, run: &UndoRun, times: Times) -> Markup {
-    let ends: Vec<String> = run.ends.iter().map(|(end, count)| format!("{} {end}", grouped((*count).into()))).collect();
-    html! {
-        @match run.ended_at {
-            Some(at) => { span class="pill good" { "Ended" } " " (times.at(at)) },
-            None => { span class="pill warn" { "Open" } " " (grouped(run.place.into())) " of " (grouped(plan.payments.into())) ", begun " (times.aged(run.began_at)) },
-        }
-        @if !ends.is_empty() { small { (ends.join(", ")) } }
-    }
-}
-
-/// The reasons why a plan may lack payments.
-pub(crate) fn inexact(plan: &UndoPlan) -> Markup {
-    html! {
-        @if !plan.inexact.is_empty() {
-            div class="notice" {
-                h3 { "This plan may lack payments" }
-                @for reason in &plan.inexact { p { (reason) } }
-            }
-        }
-    }
-}
-
-/// The payments of a plan by status and currency.
-pub(crate) fn totals(plan: &UndoPlan) -> Markup {
-    html! {
-        (fact("Payments", &html! { (grouped(plan.payments.into())) }))
-        @for ((status, currency), (count, sum)) in &plan.totals {
-            (fact(&status.map_or_else(|| "Cut-off creates".to_owned(), word), &html! { (grouped((*count).into())) ", " (money(*sum, *currency)) }))
+            div class="pad row" { (opens(undo::ACTION, "Undo…", "danger", &[("undo", id.as_str()), ("plan", &number)])) }
         }
     }
 }
