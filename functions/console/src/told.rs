@@ -20,11 +20,14 @@ pub(crate) const CANCEL: &str = "cancel";
 /// The outcome shown for an intent without one.
 pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
 
+/// The name of the action that plans an undo.
+pub(crate) const PLAN_UNDO: &str = "plan-undo";
+
 /// The beginning of the outcome of an action that was refused.
 pub(crate) const REFUSED: &str = "refused: ";
 
 /// Every action: its name, the name of its kind, and what an operator did.
-pub(crate) const ACTIONS: [(&str, &str, &str); 24] = [
+pub(crate) const ACTIONS: [(&str, &str, &str); 26] = [
     (CANCEL, "Cancel", "Cancelled"),
     ("stop", "Stop", "Stopped all claims and sends"),
     ("resume", "Resume", "Resumed claims and sends"),
@@ -34,6 +37,8 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 24] = [
     ("close-finding", "Close a finding", "Closed a finding of"),
     ("move-dead-letters", "Move back", "Moved back"),
     ("redate", "Redate", "Started a redate"),
+    (PLAN_UNDO, "Plan an undo", "Planned an undo"),
+    ("undo", "Undo", "Started an undo"),
     ("look-for-redates", "Count for a redate", "Started a count for a redate"),
     ("start-sweep", "Sweep", "Started a sweep"),
     ("start-redrive", "Redrive", "Started a redrive"),

@@ -44,8 +44,15 @@ impl Undo {
                 Err(Error::AlreadyExists { .. }) => continue,
                 Err(error) => return Err(error.into()),
             }
-            let plan =
-                UndoPlan { number, sha256, payments: selected.payments, totals: selected.totals, held_at, run: None };
+            let plan = UndoPlan {
+                number,
+                sha256,
+                inexact: logged.inexact.clone(),
+                payments: selected.payments,
+                totals: selected.totals,
+                held_at,
+                run: None,
+            };
             self.note(id, &plan, deadline).await?;
             return Ok(PlanOutcome {
                 id: id.to_string(),
