@@ -143,7 +143,7 @@ pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
     Told { class: "ok", word: if is_start { "Accepted" } else { "Done" }, more }
 }
 
-/// The state of an action that needs a second person and has no outcome.
+/// The state of an action that needs a second person.
 pub(crate) fn standing(asked: &Asked, times: Times) -> Told {
     let by = asked.decision.as_ref().map_or("", |decision| person_of(&decision.by));
     let (class, word, more) = match asked.standing(times.now) {
@@ -152,7 +152,8 @@ pub(crate) fn standing(asked: &Asked, times: Times) -> Told {
         }
         Standing::Lapsed => ("off", "Lapsed", "no second person decided in four hours".to_owned()),
         Standing::Approved => ("warn", "Outcome unknown", format!("{by} approved it, and it may have happened")),
-        Standing::Refused | Standing::Ended => ("stop", "Refused", format!("{by} refused it")),
+        Standing::Refused => ("stop", "Refused", format!("{by} refused it")),
+        Standing::Ended => return outcome(&asked.intent.action, asked.outcome.as_ref()),
     };
     Told { class, word, more }
 }
