@@ -133,7 +133,8 @@ impl Undo {
                 *sum += i128::from(row.money.amount.get());
             }
         }
-        Ok(UndoPlan { number, sha256: sha256.to_owned(), payments, totals, held_at: self.now(), run: None })
+        let (sha256, inexact) = (sha256.to_owned(), reader.inexact().to_vec());
+        Ok(UndoPlan { number, sha256, inexact, payments, totals, held_at: self.now(), run: None })
     }
 
     /// Goes on with a run until its end or the deadline.

@@ -41,13 +41,14 @@ pub(super) fn stands(action: &Named, asked: &Asked, times: Times) -> Markup {
 /// The dialog of the second person.
 pub(super) fn looked(action: &Named, asked: &Asked, (person, now): (&Person, Option<&Now>), times: Times) -> Markup {
     let is_beyond = now.is_some_and(|now| now.is_beyond);
-    let may_decide = matches!(asked.standing(times.now), Standing::Waits(_)) && *person != asked.first.person;
+    let waits = matches!(asked.standing(times.now), Standing::Waits(_));
+    let may_decide = waits && *person != asked.first.person;
     html! {
         (title(&format!("{}?", action.title)))
         div class="body" {
-            p { b { (person_of(&asked.intent.by)) } " asks for this, and it needs a second person. It happens as soon as you approve. Refused, it is over." }
-            @if !may_decide && *person == asked.first.person { p class="notice" { "You asked for it, so another person has to decide." } }
-            @if is_beyond { p class="notice" { "More payments wait now than the first person saw, so this cannot be approved. Refuse it, and ask anew." } }
+            p { b { (person_of(&asked.intent.by)) } " asks for this, and it needs a second person." @if waits { " It happens as soon as you approve. Refused, it is over." } }
+            @if waits && *person == asked.first.person { p class="notice" { "You asked for it, so another person has to decide." } }
+            @if waits && is_beyond { p class="notice" { "More payments wait now than the first person saw, so this cannot be approved. Refuse it, and ask anew." } }
             (state(action, asked, times))
             section class="panel" { dl class="facts" {
                 (fact("Asked by", &html! { (person_of(&asked.intent.by)) " " span class="quiet any" { (asked.first.person) } }))

@@ -46,6 +46,7 @@ impl Console {
         match action {
             Action::MoveLetters(letters) => letters.shown.is_some_and(|shown| shown > ALONE),
             Action::Start(run) => run.needs_second(),
+            Action::Undo(undoing) => undoing.needs_second(),
             Action::Switch(turn) => turn.frees() && self.config.sign_in.is_some(),
             Action::Cancel(_) | Action::SendAgain(_) | Action::CloseFinding(_) | Action::Endpoint(..) => false,
         }
