@@ -31,7 +31,7 @@ pub(super) const CANCEL: Chain =
 
 /// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
 /// one, and then one for the data of some of its payments.
-pub(super) const CHAINS: [Chain; 20] = [
+pub(super) const CHAINS: [Chain; 21] = [
     CREATE,
     AMEND,
     CANCEL,
