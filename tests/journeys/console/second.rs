@@ -28,7 +28,6 @@ pub(super) fn signed(person: &str, scope: &str) -> Value {
     signed_at(ISSUER, person, scope)
 }
 
-/// A token of another issuer.
 fn signed_at(issuer: &str, person: &str, scope: &str) -> Value {
     let scope = format!("payments/inspect {scope}");
     token(&json!({ "iss": issuer, "client_id": "local-console", "sub": person, "scope": scope }))
@@ -190,11 +189,10 @@ async fn one_person_is_not_two() -> Result<()> {
         }
     }
     // Another issuer's names, or none's.
-    let elsewhere = signed_at("https://sso.example.com", "ben", "payments/approve");
-    let refused = world.send_authorized(&elsewhere, approve.clone()).await?.with_status(403)?;
+    let elsewhere = &signed_at("https://sso.example.com", "ben", "payments/approve");
+    let refused = world.send_authorized(elsewhere, approve.clone()).await?.with_status(403)?;
     assert!(refused.field("detail").contains("the issuer of the tokens, changed"), "{refused}");
-    let nobodys = signed_at("", "ben", "payments/approve");
-    world.send_authorized(&nobodys, approve.clone()).await?.with_status(403)?;
+    world.send_authorized(&signed_at("", "ben", "payments/approve"), approve.clone()).await?.with_status(403)?;
     world.send_authorized(&Value::Null, approve).await?.with_status(401)?;
     assert_eq!((decided(&world, name).await?, moved(&world)), (None, 0));
     Ok(())

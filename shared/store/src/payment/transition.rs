@@ -26,7 +26,7 @@ pub enum Moved {
 /// A head that cannot be read, or not be updated.
 #[derive(Debug)]
 pub struct Damaged {
-    /// What is wrong: [`StoreError::Unreadable`].
+    /// The fault: [`StoreError::Unreadable`].
     pub error: StoreError,
     /// Whether the call is known not to have changed it.
     pub is_unmoved: bool,
