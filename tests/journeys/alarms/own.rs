@@ -93,7 +93,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         faults.push(of_lines(day, what, "stream-aggregator", alarms, &lines)?);
     }
     let lines = undo_of_a_damaged_head().await?;
-    let alarms = &["FourEyesBypassed", "UndoUnfinished"];
+    let alarms = &["UndoUnfinished", "FourEyesBypassed"];
     faults.push(of_lines(day, "an undo of a damaged head, with a ticket", "undo", alarms, &lines)?);
     // Each with the hour of its run.
     let (world, mut runs) = (world_of(CLAIMED).await?, Vec::new());
