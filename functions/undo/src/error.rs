@@ -5,8 +5,6 @@ use payments_model::undo::RequestError;
 use payments_store::StoreError;
 use payments_work::{Halt, NoConsent};
 
-use crate::plan::MAX_PLANS;
-
 /// The reason why an invocation failed. Completed work stays, and the same request can be repeated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UndoError {
@@ -43,8 +41,8 @@ pub(crate) enum UndoError {
     #[error("the undo {1} has no plan {0}; plan it first")]
     NoPlan(u32, String),
     /// The undo has too many plans.
-    #[error("the undo {0} has {MAX_PLANS} plans, and can have no more; give the next plan a new id")]
-    TooManyPlans(String),
+    #[error("the undo {0} has {1} plans, and can have no more; give the next plan a new id")]
+    TooManyPlans(String, usize),
     /// The plan may lack selected payments, and the request does not accept that.
     #[error(
         "the plan {0} of the undo {1} may lack payments: {2}; plan again once the log is complete, select payments otherwise, or run \

@@ -37,7 +37,7 @@ impl Undo {
         let known = retried(deadline, async || self.store.undo(id).await).await?;
         let known = known.map(|undo| undo.plans).unwrap_or_default();
         if known.len() >= MAX_PLANS {
-            return Err(UndoError::TooManyPlans(id.to_string()));
+            return Err(UndoError::TooManyPlans(id.to_string(), MAX_PLANS));
         }
         let first = known.last().map_or(0, |plan| plan.number) + 1;
         for number in first..first + MAX_TRIES {
