@@ -8,15 +8,17 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
+use payments_model::second::{NamedBy, arguments};
 use payments_model::{
-    AccountId, ActionName, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor,
-    Settlement, Status, Switch, SwitchChange, TrailEntry, UtcSecond,
+    AccountId, ActionId, ActionName, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId,
+    PlanHash, ScheduledFor, Settlement, Status, Switch, SwitchChange, TrailEntry, UtcSecond,
 };
-use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
+use payments_store::{
+    Approval, AuditIntent, Committed, CountsCommit, Decided, DueSort, First, LogHead, Moved, PutDetails, PutHead, Store,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::agreed::agree;
 use crate::client::Request;
 use crate::environment::Environment;
 use crate::event::{DEVELOPMENT_CLIENT, all_scopes};
@@ -79,6 +81,41 @@ pub async fn turn_switch(store: &Store, at: UtcSecond, turn: impl FnOnce(&mut Sw
     switch.version += 1;
     ensure!(store.change_switch(&switch).await?, "somebody else was faster");
     Ok(())
+}
+
+/// Notes at this time that these persons, the first and the second, agreed on an action with these fields, and returns its name.
+pub async fn agree(
+    store: &Store,
+    at: UtcSecond,
+    (first, second): (&str, &str),
+    (action, fields): (&str, &[(&str, String)]),
+) -> Result<ActionName> {
+    let (arguments, hash) = (arguments(fields), PlanHash::from_fields(action, fields));
+    let named_by = NamedBy { claim: "sub".parse()?, issuer: "https://login.example.com".to_owned() };
+    let name = ActionName { previewed_at: at, id: ActionId::derive("agreed", at, &format!("{action}\n{arguments}")) };
+    let intent = AuditIntent {
+        name,
+        at,
+        by: format!("o:{first}"),
+        subject: None,
+        request: "first".to_owned(),
+        action: action.to_owned(),
+        arguments,
+        first: Some(First { person: first.parse()?, named_by: named_by.clone(), hash: hash.clone() }),
+    };
+    ensure!(store.put_audit_intent(&intent).await?.is_none_or(|known| known == intent), "another intent has the name");
+    let approval = Approval {
+        name,
+        at,
+        is_approved: true,
+        person: second.parse()?,
+        named_by,
+        by: format!("o:{second}"),
+        hash,
+        request: "second".to_owned(),
+    };
+    ensure!(store.put_approval(&approval).await?.is_none_or(|known| known == approval), "somebody else decided");
+    Ok(name)
 }
 
 /// Stops all claims and sends.

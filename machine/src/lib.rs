@@ -2,7 +2,6 @@
 //!
 //! The crate links no function: [`Handlers`] are values that a caller gives it.
 
-pub mod agreed;
 pub mod client;
 pub mod codes;
 pub mod engine;

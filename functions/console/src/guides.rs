@@ -149,6 +149,7 @@ pub(crate) const RESULT_DEAD_LETTERS: Place = Place::new("alarms", "ResultDeadLe
 pub(crate) const SHARED_TRANSACTION_IDS: Place = Place::new("alarms", "SharedTransactionIds");
 pub(crate) const SWEEP_FAILURES: Place = Place::new("alarms", "SweepFailures");
 pub(crate) const SWITCH_UNREADABLE: Place = Place::new("alarms", "SwitchUnreadable");
+pub(crate) const UNDO_UNFINISHED: Place = Place::new("alarms", "UndoUnfinished");
 pub(crate) const WAITING_FOR_REDATE: Place = Place::new("alarms", "WaitingForRedate");
 pub(crate) const WEBHOOKS_BEHIND: Place = Place::new("alarms", "WebhooksBehind");
 pub(crate) const WEBHOOKS_MISSED: Place = Place::new("alarms", "WebhooksMissed");

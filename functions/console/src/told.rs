@@ -20,11 +20,14 @@ pub(crate) const CANCEL: &str = "cancel";
 /// The outcome shown for an intent without one.
 pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
 
+/// The name of the action that plans an undo.
+pub(crate) const PLAN_UNDO: &str = "plan-undo";
+
 /// The beginning of the outcome of an action that was refused.
 pub(crate) const REFUSED: &str = "refused: ";
 
 /// Every action: its name, the name of its kind, and what an operator did.
-pub(crate) const ACTIONS: [(&str, &str, &str); 24] = [
+pub(crate) const ACTIONS: [(&str, &str, &str); 26] = [
     (CANCEL, "Cancel", "Cancelled"),
     ("stop", "Stop", "Stopped all claims and sends"),
     ("resume", "Resume", "Resumed claims and sends"),
@@ -34,6 +37,8 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 24] = [
     ("close-finding", "Close a finding", "Closed a finding of"),
     ("move-dead-letters", "Move back", "Moved back"),
     ("redate", "Redate", "Started a redate"),
+    (PLAN_UNDO, "Plan an undo", "Planned an undo"),
+    ("undo", "Undo", "Started an undo"),
     ("look-for-redates", "Count for a redate", "Started a count for a redate"),
     ("start-sweep", "Sweep", "Started a sweep"),
     ("start-redrive", "Redrive", "Started a redrive"),
@@ -138,7 +143,7 @@ pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
     Told { class: "ok", word: if is_start { "Accepted" } else { "Done" }, more }
 }
 
-/// The state of an action that needs a second person and has no outcome.
+/// The state of an action that needs a second person.
 pub(crate) fn standing(asked: &Asked, times: Times) -> Told {
     let by = asked.decision.as_ref().map_or("", |decision| person_of(&decision.by));
     let (class, word, more) = match asked.standing(times.now) {
@@ -147,7 +152,8 @@ pub(crate) fn standing(asked: &Asked, times: Times) -> Told {
         }
         Standing::Lapsed => ("off", "Lapsed", "no second person decided in four hours".to_owned()),
         Standing::Approved => ("warn", "Outcome unknown", format!("{by} approved it, and it may have happened")),
-        Standing::Refused | Standing::Ended => ("stop", "Refused", format!("{by} refused it")),
+        Standing::Refused => ("stop", "Refused", format!("{by} refused it")),
+        Standing::Ended => return outcome(&asked.intent.action, asked.outcome.as_ref()),
     };
     Told { class, word, more }
 }

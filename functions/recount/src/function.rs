@@ -8,7 +8,7 @@ use payments_work::{NoConsent, ScheduledRun, require_consent};
 
 use crate::config::Config;
 use crate::outcome::RecountOutcome;
-use crate::run::Repair;
+use crate::repair::Repair;
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ impl Recount {
             return Ok(None);
         }
         let consent = request.consent();
-        require_consent(&self.store, &consent, self.clock.now(), deadline).await?;
+        require_consent(&consent, (self.clock.now(), deadline), async |name| self.store.agreement(name).await).await?;
         tracing::warn!(?consent, "counters are repaired");
         Ok(Some(match consent.ticket() {
             Some(ticket) => Repair::Ticket(ticket.to_string()),

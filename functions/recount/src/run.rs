@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use payments_boot::Deadline;
-use payments_model::recount::is_in_drift;
 use payments_model::{BusinessDate, Outage as _, OutageKind, UtcSecond, causes};
 use payments_store::{Evidence, Missed, Repaired, StoreError, StoredEvidence};
 
 use crate::function::Recount;
 use crate::look::{Halt, Look, Reader};
 use crate::outcome::{RecountOutcome, repairable_from};
+use crate::repair::Repair;
 use crate::seen::Seen;
 
 /// The wait before a second look at a date that differs. It is longer than a change waits for
@@ -23,25 +23,6 @@ const DATES_TOGETHER: usize = 10;
 
 /// The days that a calendar covers at least beyond the horizon: half a year, to deploy a newer one.
 const COVERAGE_DAYS: i64 = 180;
-
-/// A repair, with the consent to it.
-#[derive(Debug)]
-pub(crate) enum Repair {
-    /// Two persons agreed on this drift.
-    Approved(String),
-    /// Somebody gave a ticket.
-    Ticket(String),
-}
-
-impl Repair {
-    /// Whether it covers a date's finding.
-    fn covers(&self, date: BusinessDate, found_at: UtcSecond) -> bool {
-        match self {
-            Self::Approved(drift) => is_in_drift(drift, date, found_at),
-            Self::Ticket(_) => true,
-        }
-    }
-}
 
 /// A run.
 struct Run<'r> {

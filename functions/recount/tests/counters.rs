@@ -133,7 +133,7 @@ async fn a_repair_checks_the_approval_that_it_names() -> Result<()> {
         let refused = ask(persons, agreed, sent).await.err().context("it is refused")?.to_string();
         assert!(refused.contains(why), "{refused}");
     }
-    // They agreed on another finding of the date.
+    // The two persons agreed on another finding of the date.
     alone.given.pass(TimeDelta::seconds(1));
     let left = ask(("ana", "ben"), &other, &other).await?;
     assert_eq!((left.drifted, left.repaired), (1, 0), "{left:?}");

@@ -27,7 +27,8 @@ impl Redate {
         if plan.action != Action::Move {
             return Ok(true);
         }
-        require_consent(&self.store, &plan.consent, self.clock.now(), deadline).await?;
+        require_consent(&plan.consent, (self.clock.now(), deadline), async |name| self.store.agreement(name).await)
+            .await?;
         let Some(most) = plan.most() else { return Ok(true) };
         let mut found = 0;
         for date in &plan.dates {

@@ -34,8 +34,8 @@ impl Redate {
         let plan = event.payload.plan(&self.config.business_days, self.clock.now())?;
         let job = if plan.action == Action::Look { Job::Look } else { Job::Move };
         let run = ScheduledRun::begin(job, &self.clock, event.context.deadline);
-        let (outcome, failure) = match self.has_consent(&plan, &deadline).await {
-            // Boxed because the future is as large as all the calls it may wait for.
+        // Boxed because the futures are as large as all the calls they may wait for.
+        let (outcome, failure) = match Box::pin(self.has_consent(&plan, &deadline)).await {
             Ok(true) => {
                 let (outcome, failure) = Box::pin(self.run(&plan, &deadline)).await;
                 (outcome, failure.map(Error::from))

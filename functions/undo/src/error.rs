@@ -5,6 +5,8 @@ use payments_model::undo::RequestError;
 use payments_store::StoreError;
 use payments_work::{Halt, NoConsent};
 
+use crate::plan::MAX_PLANS;
+
 /// The reason why an invocation failed. Completed work stays, and the same request can be repeated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UndoError {
@@ -40,6 +42,9 @@ pub(crate) enum UndoError {
     /// The plan does not exist.
     #[error("the undo {1} has no plan {0}; plan it first")]
     NoPlan(u32, String),
+    /// The undo has too many plans.
+    #[error("the undo {0} has {MAX_PLANS} plans, and can have no more; give the next plan a new id")]
+    TooManyPlans(String),
     /// The plan may lack selected payments, and the request does not accept that.
     #[error(
         "the plan {0} of the undo {1} may lack payments: {2}; plan again once the log is complete, select payments otherwise, or run \

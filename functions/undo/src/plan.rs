@@ -17,6 +17,9 @@ use crate::outcome::{PlanOutcome, totals};
 /// The most numbers that are tried, and the most tries of a change: others may write plans of the same undo.
 pub(crate) const MAX_TRIES: u32 = 5;
 
+/// The most plans of an undo. Each takes some KB of its item, if its payments are in many currencies.
+pub(crate) const MAX_PLANS: usize = 32;
+
 impl Undo {
     /// Plans the payments as they are. A repeated request makes another plan.
     pub(crate) async fn plan(
@@ -32,7 +35,11 @@ impl Undo {
         let dates = self.dates(select, &logged, deadline).await?;
         let held_at = self.hold(id, &dates, deadline).await?;
         let known = retried(deadline, async || self.store.undo(id).await).await?;
-        let first = known.and_then(|undo| undo.plans.last().map(|plan| plan.number)).unwrap_or(0) + 1;
+        let known = known.map(|undo| undo.plans).unwrap_or_default();
+        if known.len() >= MAX_PLANS {
+            return Err(UndoError::TooManyPlans(id.to_string()));
+        }
+        let first = known.last().map_or(0, |plan| plan.number) + 1;
         for number in first..first + MAX_TRIES {
             let selected = self.select((id, number), (select, &logged), deadline).await?;
             let (file, path) = (selected.file.finish()?, plan_path(id, number));
@@ -44,8 +51,15 @@ impl Undo {
                 Err(Error::AlreadyExists { .. }) => continue,
                 Err(error) => return Err(error.into()),
             }
-            let plan =
-                UndoPlan { number, sha256, payments: selected.payments, totals: selected.totals, held_at, run: None };
+            let plan = UndoPlan {
+                number,
+                sha256,
+                inexact: logged.inexact.clone(),
+                payments: selected.payments,
+                totals: selected.totals,
+                held_at,
+                run: None,
+            };
             self.note(id, &plan, deadline).await?;
             return Ok(PlanOutcome {
                 id: id.to_string(),

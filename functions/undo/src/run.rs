@@ -94,7 +94,8 @@ impl Undo {
             if plan.run.is_some() && !again {
                 return Ok(undo);
             }
-            require_consent(&self.store, &approved.consent(), self.now(), &deadlines.work).await?;
+            let read = async |name| self.store.agreement(name).await;
+            require_consent(&approved.consent(), (self.now(), &deadlines.work), read).await?;
             if ticket.is_some() {
                 tracing::warn!(%id, number, ?ticket, "an undo begins without a second person");
                 self.metrics.emit(self.clock.instant(), &Bypassed { four_eyes_bypassed: 1 });
@@ -132,7 +133,8 @@ impl Undo {
                 *sum += i128::from(row.money.amount.get());
             }
         }
-        Ok(UndoPlan { number, sha256: sha256.to_owned(), payments, totals, held_at: self.now(), run: None })
+        let (sha256, inexact) = (sha256.to_owned(), reader.inexact().to_vec());
+        Ok(UndoPlan { number, sha256, inexact, payments, totals, held_at: self.now(), run: None })
     }
 
     /// Goes on with a run until its end or the deadline.

@@ -126,6 +126,17 @@ async fn a_plan_never_replaces_a_file() -> Result<()> {
 }
 
 #[tokio::test]
+async fn an_undo_has_at_most_32_plans() -> Result<()> {
+    let alone = Alone::start().await?;
+    for number in 1..=32 {
+        assert_eq!(alone.plan(json!({ "dueDate": TODAY })).await?.plan, number);
+    }
+    let error = alone.plan(json!({ "dueDate": TODAY })).await.err().context("a plan too many")?;
+    assert!(error.to_string().contains("give the next plan a new id"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_amended_payment_is_left_as_it_is() -> Result<()> {
     let alone = Alone::start().await?;
     let payment = alone.given.scheduled("one", TODAY).await?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use chrono::TimeDelta;
-use payments_machine::agreed::agree;
+use payments_machine::given::agree;
 use payments_model::UtcSecond;
 
 use crate::time::pause;

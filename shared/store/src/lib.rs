@@ -109,7 +109,7 @@ pub use payment::finding::{ClosedFinding, FindingName, OpenFindings};
 pub use payment::insert::{PutDetails, PutHead, details_excess};
 pub use payment::redate::StoredDetails;
 pub use payment::settlement::Decided;
-pub use payment::transition::Moved;
+pub use payment::transition::{Damaged, Moved};
 pub use read::{CALL_TIMEOUT, MAX_BATCH_GET};
 pub use report::job::{ReportCommit, ReportFile, ReportRun};
 pub use report::unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};

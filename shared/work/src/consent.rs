@@ -4,9 +4,9 @@ use std::error::Error;
 use std::fmt;
 
 use payments_boot::Deadline;
-use payments_model::UtcSecond;
 use payments_model::second::Consent;
-use payments_store::{NotApproved, Store, StoreError};
+use payments_model::{ActionName, UtcSecond};
+use payments_store::{Asked, NotApproved, StoreError};
 
 use crate::halt::Halt;
 use crate::retried::retried;
@@ -43,19 +43,18 @@ impl Error for NoConsent {
     }
 }
 
-/// Checks an approval by the intent and the decision, both read strongly consistently. A ticket is a consent by itself, and no consent
+/// Checks an approval by the intent and the decision, which [`Store::agreement`](payments_store::Store::agreement) reads. A ticket is a consent by itself, and no consent
 /// is one to what one person may do: callers judge that.
 ///
 /// # Errors
 /// [`NoConsent`] if nobody agreed, or that is not known.
 pub async fn require_consent(
-    store: &Store,
     consent: &Consent,
-    now: UtcSecond,
-    deadline: &Deadline,
+    (now, deadline): (UtcSecond, &Deadline),
+    mut read: impl AsyncFnMut(ActionName) -> Result<Option<Asked>, StoreError>,
 ) -> Result<(), NoConsent> {
     let Consent::Approved(name, plan) = consent else { return Ok(()) };
-    let asked = retried(deadline, async || store.asked(*name).await).await.map_err(|halt| match halt {
+    let asked = retried(deadline, async || read(*name).await).await.map_err(|halt| match halt {
         Halt::OutOfTime => NoConsent::Unread(None),
         Halt::GivenUp(error) | Halt::Broken(error) => NoConsent::Unread(Some(error)),
     })?;

@@ -92,7 +92,7 @@ pub(super) fn decision_on(wish: &str, name: ActionName, hash: &PlanHash) -> Ask 
     ask.header("Content-Type", "application/x-www-form-urlencoded").text(&form)
 }
 
-fn look(name: ActionName) -> Ask {
+pub(super) fn look(name: ActionName) -> Ask {
     let form = format!("at={}&id={}", name.previewed_at, name.id);
     let ask = Ask::post("/console/approvals/look");
     ask.header("Content-Type", "application/x-www-form-urlencoded").text(&form)
@@ -145,6 +145,8 @@ async fn a_second_person_sees_the_same_plan_and_approves_it_once() -> Result<()>
     assert_eq!(entry.outcome.and_then(|outcome| outcome.second).as_deref(), Some("o:ben"));
     let page = view(&world, &ben(), "audit").await?;
     assert!(page.contains(">ana<") && page.contains(">ben<") && !page.contains("waits for"), "{page}");
+    let looked = world.send_authorized(&ben(), look(intent.name)).await?.with_status(200)?;
+    assert!(looked.text.contains("the move has begun") && !looked.text.contains("efuse"), "{looked}");
     // Nothing more happens, whoever repeats what.
     add(&world, 1)?;
     for (who, ask) in [(ben(), approve), (ben(), decision(&world, "refuse").await?), (ana(), offer.ask())] {

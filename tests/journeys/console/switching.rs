@@ -2,12 +2,13 @@
 
 use anyhow::{Context as _, Result};
 use payments_machine::given::turn_switch;
-use payments_model::{DayTotal, Hold};
+use payments_model::{DayCounts, DayTotal, Hold, Status};
+use payments_store::DateCounters;
 use payments_tests::tables::{audited, item, text};
 use payments_tests::{Reply, World};
 
 use super::acting::{Offered, confirm, offered, preview, preview_of};
-use super::second::{ana, bank, ben, decision_on, signed};
+use super::second::{ana, bank, ben, decision_on, look, signed};
 use super::{page, rent};
 
 const BEGAN: &str = "2026-12-01T14:02:00Z";
@@ -202,6 +203,42 @@ async fn one_person_stops_and_holds_and_two_resume_and_release() -> Result<()> {
         world.send_authorized(&ben(), approve).await?.with_status(200)?;
         let freed = world.store().await.switch().await?;
         assert!(!freed.stopped && freed.holds.is_empty() && freed.freed_at.is_some(), "{second}: {freed:?}");
+    }
+    Ok(())
+}
+
+/// The second person sees the numbers of the first and today's, and more than the first saw is not freed.
+#[tokio::test]
+async fn what_grew_since_the_first_person_asked_is_not_freed() -> Result<()> {
+    let dates = "from=2026-11-20&to=2026-11-20";
+    for (first, second, form) in [("stop", "resume", ""), ("hold-dates", "release-dates", dates)] {
+        let world = bank(0).await?;
+        turned_by_ana(&world, first, form).await?;
+        for (asked_again, is_done) in [(false, false), (true, true)] {
+            if asked_again {
+                world.set_clock("2026-11-20T09:00:01Z")?;
+            }
+            turned_by_ana(&world, second, form).await?;
+            let trail = world.audit_trail().await?;
+            let mut waits = trail.iter().filter(|entry| entry.intent.action == second && entry.outcome.is_none());
+            let intent = &waits.next().context("no intent")?.intent;
+            let hash = intent.first.as_ref().context("it needs one person")?.hash.clone();
+            if !asked_again {
+                let today = "2026-11-20".parse()?;
+                let mut counts = DayCounts::default();
+                counts.shift(Status::Scheduled, 7);
+                let counted = world.store().await.correct_counters(today, &DateCounters::default(), &counts).await?;
+                assert!(counted, "it is counted already");
+            }
+            let looked = world.send_authorized(&ben(), look(intent.name)).await?.with_status(200)?.text;
+            assert!(looked.contains("7 to claim, 0 pending") && looked.contains(">claims<"), "{second}: {looked}");
+            assert_eq!(looked.contains("data-approval=\"approve\""), is_done, "{second}: {looked}");
+            let approve = decision_on("approve", intent.name, &hash);
+            let done = world.send_authorized(&ben(), approve).await?.with_status(200)?.text;
+            assert_eq!(done.contains("Preview it again, and ask anew"), !is_done, "{second}: {done}");
+            let switch = world.store().await.switch().await?;
+            assert_eq!(!switch.stopped && switch.holds.is_empty(), is_done, "{second}: {switch:?}");
+        }
     }
     Ok(())
 }

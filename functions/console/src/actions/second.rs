@@ -46,6 +46,7 @@ impl Console {
         match action {
             Action::MoveLetters(letters) => letters.shown.is_some_and(|shown| shown > ALONE),
             Action::Start(run) => run.needs_second(),
+            Action::Undo(undoing) => undoing.needs_second(),
             Action::Switch(turn) => turn.frees() && self.config.sign_in.is_some(),
             Action::Cancel(_) | Action::SendAgain(_) | Action::CloseFinding(_) | Action::Endpoint(..) => false,
         }
@@ -114,7 +115,14 @@ impl Console {
         let asked = self.asked(name).await?.ok_or_else(no_such_action)?;
         let action = Action::from_intent(&asked.intent)?;
         let shown = match hash {
-            None => decision::looked(&action.named(), &asked, &person, self.times()),
+            None => {
+                let waits = matches!(asked.standing(self.clock.now()), Standing::Waits(_));
+                let now = match &action {
+                    Action::Switch(turn) if waits => self.numbers_now(turn).await?,
+                    _ => None,
+                };
+                decision::looked(&action.named(), &asked, (&person, now.as_ref()), self.times())
+            }
             Some(hash) => {
                 let (now, by) = (self.clock.now(), request.operator().to_string());
                 let (is_approved, request) = (wish == Wish::Approve, request.gateway_id().to_owned());

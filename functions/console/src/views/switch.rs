@@ -1,5 +1,8 @@
 //! The switch: whether all claims and sends are stopped, the holds of due dates, and their meaning for a payment.
 
+pub(crate) mod plans;
+mod undos;
+
 use futures::future::try_join;
 use maud::{Markup, html};
 use payments_model::{BusinessDate, Switch, SwitchChange};
@@ -7,7 +10,7 @@ use payments_store::StoreError;
 
 use crate::function::Console;
 use crate::guides::{INCIDENT, SWITCH_UNREADABLE};
-use crate::html::{fact, foreign};
+use crate::html::{fact, foreign, link};
 use crate::panel::{hidden, opens, panel};
 use crate::times::Times;
 
@@ -54,6 +57,7 @@ pub(crate) fn switched(switch: Option<&Switch>, times: Times) -> Markup {
             }
             (hidden("step", "preview"))
         }
+        p class="pad" { a href=(link("undos", &[])) { "Undo a wrong feed…" } }
         details class="pad" {
             summary { "What a stop means for a payment, by its place" }
             dl class="facts" { @for (place, meaning) in MEANINGS { (fact(place, &html! { (meaning) })) } }

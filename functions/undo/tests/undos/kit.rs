@@ -38,13 +38,12 @@ impl Alone {
     }
 
     pub(crate) async fn run(&self, plan: &PlanOutcome, again: bool) -> Result<RunOutcome> {
-        self.run_with(plan, json!({ "again": again })).await
+        self.run_with(plan, json!({ "ticket": "INC-4711", "again": again })).await
     }
 
     /// Runs a plan, with more fields of the request.
     pub(crate) async fn run_with(&self, plan: &PlanOutcome, fields: Value) -> Result<RunOutcome> {
-        let mut request =
-            json!({ "action": "run", "id": ID, "plan": plan.plan, "sha256": plan.sha256, "ticket": "INC-4711" });
+        let mut request = json!({ "action": "run", "id": ID, "plan": plan.plan, "sha256": plan.sha256 });
         request.as_object_mut().context("an object")?.extend(fields.as_object().cloned().unwrap_or_default());
         one(self.ask(request).await?)
     }

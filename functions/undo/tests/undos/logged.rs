@@ -122,7 +122,10 @@ async fn an_inexact_plan_runs_only_if_its_request_says_so() -> Result<()> {
     let error = alone.run(&plan, false).await.unwrap_err().to_string();
     assert!(error.contains("may lack payments: ") && error.contains(&plan.inexact[0]), "{error}");
     assert_eq!(alone.status(&payment).await?, Status::Scheduled);
-    assert_eq!(ends(&alone.run_with(&plan, json!({ "acceptInexact": true })).await?), json!({ "cancelled": 1 }));
+    assert_eq!(
+        ends(&alone.run_with(&plan, json!({ "ticket": "INC-4711", "acceptInexact": true })).await?),
+        json!({ "cancelled": 1 })
+    );
     let exact = alone.plan(by_ids(&[&payment])).await?;
     assert!(alone.run(&exact, false).await?.has_ended);
     Ok(())

@@ -141,7 +141,7 @@ pub struct Approved {
 #[must_use]
 pub fn fields(id: &UndoId, (plan, sha256): (u32, &str), accept_inexact: bool) -> Vec<(&'static str, String)> {
     vec![
-        ("id", id.to_string()),
+        ("undo", id.to_string()),
         ("plan", plan.to_string()),
         ("sha256", sha256.to_owned()),
         ("acceptInexact", accept_inexact.to_string()),

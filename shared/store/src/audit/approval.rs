@@ -64,7 +64,8 @@ impl Store {
         let NamedBy { claim, issuer } = named_by;
         let decision = if is_approved { Decision::Approved } else { Decision::Refused };
         let at = at.to_string();
-        let (person, claim, hash) = (person.to_string(), claim.to_string(), hash.to_string());
+        let (person, hash) = (person.to_string(), hash.to_string());
+        let claim = claim.to_string();
         let mut item = approval_key(name);
         item.extend(to_item(&ApprovalItem { at, decision, person, claim, issuer, by, hash, request })?);
         let existing = self.put_if_absent(&self.tables.history, item).await?;
@@ -91,7 +92,8 @@ fn parse(item: Item) -> Result<Approval, Fault> {
     let (name, _) = parse_audit_sort(text_of(&item, "sk"))?;
     let ApprovalItem { at, decision, person, claim, issuer, by, hash, request } = serde_dynamo::from_item(item)?;
     let is_approved = matches!(decision, Decision::Approved);
-    let (at, person, hash) = (at.parse()?, person.parse()?, hash.parse()?);
+    let (person, hash) = (person.parse()?, hash.parse()?);
+    let at = at.parse()?;
     Ok(Approval {
         name,
         at,

@@ -1,4 +1,4 @@
-//! An action that needs a second person, with its decision: the one place that judges whether two persons agreed on a plan.
+//! Four eyes: the one place that judges whether two persons agreed on the plan of an action.
 
 use chrono::TimeDelta;
 use payments_model::{ActionName, PlanHash, UtcSecond};
@@ -121,7 +121,7 @@ impl Asked {
 
 impl Store {
     /// Returns an action that needs a second person, with its decision and without its outcome: two items, strongly consistent.
-    pub async fn asked(&self, name: ActionName) -> Result<Option<Asked>, StoreError> {
+    pub async fn agreement(&self, name: ActionName) -> Result<Option<Asked>, StoreError> {
         let Some(intent) = self.audit_intent(name).await? else { return Ok(None) };
         Ok(Asked::new(AuditEntry { intent, outcome: None }, self.approval(name).await?))
     }

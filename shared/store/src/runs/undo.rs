@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditional::equations;
 use crate::error::StoreError;
-use crate::item::{Fault, Item, item_key, key_of, number, to_item};
+use crate::item::{Fault, Item, item_key, key_of, number, text_of, to_item};
 use crate::key::undo_partition;
 use crate::store::Store;
 
@@ -40,6 +40,8 @@ pub struct UndoPlan {
     pub number: u32,
     /// The SHA-256 of its file, in lower-case hexadecimal digits.
     pub sha256: String,
+    /// The reasons why it may lack selected payments.
+    pub inexact: Vec<String>,
     /// The number of its payments.
     pub payments: u64,
     /// The sums of its payments. A payment whose create was cut off has no status.
@@ -81,6 +83,8 @@ struct UndoItem {
 struct PlanItem {
     number: u32,
     sha256: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    inexact: Vec<String>,
     payments: u64,
     totals: Vec<TotalItem>,
     held_at: String,
@@ -152,6 +156,7 @@ impl From<&UndoPlan> for PlanItem {
         Self {
             number: plan.number,
             sha256: plan.sha256.clone(),
+            inexact: plan.inexact.clone(),
             payments: plan.payments,
             totals: plan.totals.iter().map(total).collect(),
             held_at: plan.held_at.to_string(),
@@ -179,6 +184,7 @@ impl PlanItem {
         Ok(UndoPlan {
             number: self.number,
             sha256: self.sha256,
+            inexact: self.inexact,
             payments: self.payments,
             totals: self.totals.into_iter().map(total).collect::<Result<_, _>>()?,
             held_at: self.held_at.parse()?,
@@ -194,6 +200,18 @@ impl Store {
         let Some(item) = self.get(table, key.clone()).await? else { return Ok(None) };
         let parsed = Undo::parse(id, item);
         parsed.map(Some).map_err(|fault| StoreError::unreadable(table, key_of(&key), fault))
+    }
+
+    /// Returns all undos by their ids, strongly consistent: 1 read unit for each 4 KB. An unreadable undo does not hide the others.
+    pub async fn undos(&self) -> Result<Vec<(String, Result<Undo, StoreError>)>, StoreError> {
+        let table = &self.tables.history;
+        let items = self.items_between(table, undo_partition(), "0", "g").await?;
+        let undos = items.into_iter().map(|item| {
+            let (id, key) = (text_of(&item, "sk").to_owned(), key_of(&item));
+            let parsed = id.parse().map_err(Fault::from).and_then(|id| Undo::parse(&id, item));
+            (id, parsed.map_err(|fault| StoreError::unreadable(table, key, fault)))
+        });
+        Ok(undos.collect())
     }
 
     /// Returns the ids of the undos with a run that is not at its end, strongly consistent: 1 read unit.
@@ -262,6 +280,7 @@ mod tests {
         let plan = |number| UndoPlan {
             number,
             sha256: "f".repeat(64),
+            inexact: Vec::new(),
             payments: 2_000_000,
             totals: [((Some(Status::Scheduled), gbp), (1_999_999, i128::from(i64::MAX) * 4)), ((None, gbp), (1, 5))]
                 .into(),
