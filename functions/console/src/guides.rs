@@ -118,6 +118,7 @@ pub(crate) const CHANGES_UNPARSED: Place = Place::new("alarms", "ChangesUnparsed
 pub(crate) const CONFLICTING_RESULTS: Place = Place::new("alarms", "ConflictingResults");
 pub(crate) const COUNTS_BEHIND: Place = Place::new("alarms", "CountsBehind");
 pub(crate) const COUNTS_DRIFTED: Place = Place::new("alarms", "CountsDrifted");
+pub(crate) const DAY_HELD: Place = Place::new("alarms", "DayHeld");
 pub(crate) const DATES_UNREADABLE: Place = Place::new("alarms", "DatesUnreadable");
 pub(crate) const DISPATCH_FAILURES: Place = Place::new("alarms", "DispatchFailuresAlarm");
 pub(crate) const EVENTS_MISSING: Place = Place::new("alarms", "EventsMissing");

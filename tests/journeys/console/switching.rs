@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use payments_machine::given::turn_switch;
-use payments_model::{DayCounts, Hold, Status};
+use payments_model::{DayCounts, DayTotal, Hold, Status};
 use payments_store::DateCounters;
 use payments_tests::tables::{audited, item, text};
 use payments_tests::{Reply, World};
@@ -126,6 +126,30 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
     let shown = preview(&world, "release-dates", form).await?;
     assert!(shown.contains("no hold has exactly these dates"), "{shown}");
     world.answered(super::acting::preview_of("hold-dates", "from=2026-12-02&to=2026-12-01"), 400).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_date_that_its_limit_holds_is_not_overdue() -> Result<()> {
+    let world = due().await?;
+    let (store, date) = (world.store().await, "2026-12-01".parse()?);
+    store.note_day_held(date, BEGAN.parse()?).await?;
+    for now in [BEGAN, "2026-12-02T14:02:00Z"] {
+        world.set_clock(now)?;
+        let strip = page(&world, "attention").await?;
+        assert!(strip.contains("<b>Payments due on Tue 1 Dec 2026 are held by their limit</b>"), "{strip}");
+        assert!(strip.contains("#alarms?at=dayheld") && !strip.contains("overdue"), "{strip}");
+    }
+    let waiting = page(&world, "waiting").await?;
+    assert!(waiting.contains(", held</small>") && !waiting.contains(" late</small>"), "{waiting}");
+    let day = page(&world, "day?date=2026-12-01").await?;
+    assert!(day.contains(">held</span>") && !day.contains("overdue"), "{day}");
+    // Claims go on: what is left is late.
+    let one = DayTotal { payments: 1, ..DayTotal::default() };
+    let freed = store.reserve_claims(date, &one, &"payments=1".parse()?, Some("2026-12-02T14:00:00Z".parse()?)).await?;
+    let strip = page(&world, "attention").await?;
+    assert!(freed && strip.contains("<b>1 overdue</b>") && !strip.contains("are held"), "{strip}");
+    assert!(page(&world, "day?date=2026-12-01").await?.contains("overdue"));
     Ok(())
 }
 

@@ -3,8 +3,9 @@
 pub(crate) mod plans;
 mod undos;
 
+use futures::future::try_join;
 use maud::{Markup, html};
-use payments_model::{Switch, SwitchChange};
+use payments_model::{BusinessDate, Switch, SwitchChange};
 use payments_store::StoreError;
 
 use crate::function::Console;
@@ -75,6 +76,12 @@ impl Console {
             }
             read => read.map(Some),
         }
+    }
+
+    /// Whether the switch or its limit holds a date: two reads.
+    pub(crate) async fn is_held(&self, date: BusinessDate) -> Result<bool, StoreError> {
+        let (switch, limited) = try_join(self.known_switch(), self.store.days_held(date, date)).await?;
+        Ok(limited.contains_key(&date) || switch.is_some_and(|switch| switch.is_held(date)))
     }
 }
 
