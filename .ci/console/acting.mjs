@@ -117,6 +117,40 @@ await check("every action is previewed, done and in the trail, phone", async (co
   for (const [, , did] of ACTS) must(trail.some((row) => row.includes(did)), `the trail does not have: ${did}`);
 }, { viewport: PHONE });
 
+await check("what one person stops, two persons resume", async (console) => {
+  const turn = async (action, ends) => {
+    await console.view("bank");
+    await console.page.click(`form[data-action=${action}] button`);
+    await console.page.waitForSelector("#dialog[open] [name=reason]", { timeout: 15_000 });
+    await console.accessible();
+    await console.page.$eval("#dialog [name=reason]", (field) => (field.value = "a wrong feed"));
+    await console.page.click(`#dialog form[data-action=${action}] button:not([data-close])`);
+    await said(ends);
+    await console.page.keyboard.press("Escape");
+    await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
+  };
+  const said = (text) => console.page.waitForFunction((text) => document.querySelector("#dialog").textContent.includes(text), { timeout: 15_000 }, text);
+  await console.signIn("act");
+  await turn("stop", "nothing is claimed or sent");
+  await turn("resume", "waits for a second person");
+  await console.view("audit");
+  must(!(await console.page.$eval("form[data-approval=look]", (form) => form.checkVisibility()).catch(() => false)), "Ana may decide");
+  await console.signOut();
+  await console.signIn("approve");
+  await console.view("audit");
+  await console.page.click("form[data-approval=look] button");
+  await console.page.waitForSelector("#dialog[open] form[data-approval=approve] button", { timeout: 15_000 });
+  await console.accessible();
+  await console.isWhole();
+  const plan = await console.text("#dialog");
+  must(["ana", "a wrong feed", "to claim"].every((text) => plan.includes(text)), `the plan is ${plan}`);
+  await console.page.click("#dialog form[data-approval=approve] button");
+  await said("the next sweep claims");
+  await console.page.keyboard.press("Escape");
+  await console.view("bank");
+  must((await console.page.$("form[data-action=resume]")) === null, "it is not resumed");
+}, { viewport: PHONE });
+
 await check("what cannot be done says why", async (console) => {
   await console.signIn("act");
   await console.view("bank");

@@ -77,7 +77,7 @@ export class Console {
   /** Signs in through the popup, by mouse or by keyboard. */
   async signIn(role, { keyboard = false } = {}) {
     const { page } = this;
-    const start = role === "act" ? "#sign-in-to-act" : "#sign-in";
+    const start = ["act", "approve"].includes(role) ? "#sign-in-to-act" : "#sign-in";
     await page.waitForSelector(`${start}:not([hidden])`);
     const opened = new Promise((resolve) => page.once("popup", resolve));
     if (keyboard) {

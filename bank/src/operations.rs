@@ -56,6 +56,7 @@ impl Operations for OneMachine {
             Startable::Archive => "archive",
             Startable::Recount => "recount",
             Startable::Redate => "redate",
+            Startable::Undo => "undo",
         };
         self.started.add(self.clock.instant(), function, input);
         Ok(())

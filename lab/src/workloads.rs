@@ -1,6 +1,7 @@
 //! Workloads: clients, operators, triggers, receivers of webhooks, and what AWS does by itself.
 
 pub(crate) mod amendments;
+pub(crate) mod approvals;
 pub(crate) mod by_hand;
 pub(crate) mod clients;
 pub(crate) mod expiry;

@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
+use payments_model::second::{NamedBy, arguments};
 use payments_model::{
-    AccountId, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId, ScheduledFor, Settlement,
-    Status, Switch, SwitchChange, TrailEntry, UtcSecond,
+    AccountId, ActionId, ActionName, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId,
+    PlanHash, ScheduledFor, Settlement, Status, Switch, SwitchChange, TrailEntry, UtcSecond,
 };
-use payments_store::{Committed, CountsCommit, Decided, DueSort, LogHead, Moved, PutDetails, PutHead, Store};
+use payments_store::{
+    Approval, AuditIntent, Committed, CountsCommit, Decided, DueSort, First, LogHead, Moved, PutDetails, PutHead, Store,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -79,6 +83,41 @@ pub async fn turn_switch(store: &Store, at: UtcSecond, turn: impl FnOnce(&mut Sw
     Ok(())
 }
 
+/// Notes at this time that these persons, the first and the second, agreed on an action with these fields, and returns its name.
+pub async fn agree(
+    store: &Store,
+    at: UtcSecond,
+    (first, second): (&str, &str),
+    (action, fields): (&str, &[(&str, String)]),
+) -> Result<ActionName> {
+    let (arguments, hash) = (arguments(fields), PlanHash::from_fields(action, fields));
+    let named_by = NamedBy { claim: "sub".parse()?, issuer: "https://login.example.com".to_owned() };
+    let name = ActionName { previewed_at: at, id: ActionId::derive("agreed", at, &format!("{action}\n{arguments}")) };
+    let intent = AuditIntent {
+        name,
+        at,
+        by: format!("o:{first}"),
+        subject: None,
+        request: "first".to_owned(),
+        action: action.to_owned(),
+        arguments,
+        first: Some(First { person: first.parse()?, named_by: named_by.clone(), hash: hash.clone() }),
+    };
+    ensure!(store.put_audit_intent(&intent).await?.is_none_or(|known| known == intent), "another intent has the name");
+    let approval = Approval {
+        name,
+        at,
+        is_approved: true,
+        person: second.parse()?,
+        named_by,
+        by: format!("o:{second}"),
+        hash,
+        request: "second".to_owned(),
+    };
+    ensure!(store.put_approval(&approval).await?.is_none_or(|known| known == approval), "somebody else decided");
+    Ok(name)
+}
+
 /// Stops all claims and sends.
 pub fn stop(switch: &mut Switch, change: SwitchChange) {
     (switch.stopped_at, switch.stopped) = (Some(switch.stop_begins(change.at)), true);
@@ -91,6 +130,11 @@ pub fn resume(switch: &mut Switch, change: SwitchChange) {
 }
 
 impl Given {
+    /// Has two persons agree on an action with these fields now, and returns its name.
+    pub async fn agreed(&self, persons: (&str, &str), plan: (&str, &[(&str, String)])) -> Result<ActionName> {
+        agree(&self.store, self.stack.clock.now(), persons, plan).await
+    }
+
     /// Turns the switch now.
     pub async fn switched(&self, turn: impl FnOnce(&mut Switch, SwitchChange)) -> Result<()> {
         turn_switch(&self.store, self.stack.clock.now(), turn).await
@@ -183,6 +227,16 @@ impl Given {
         let commit = CountsCommit { deltas: BTreeMap::new(), unparsed: 0, events, last: log.next.into() };
         let committed = self.store.commit_counts(STREAM_SHARD, expected.as_ref(), &commit, &log, now).await?;
         ensure!(committed == Committed::Done, "the segment was not appended: {committed:?}");
+        Ok(())
+    }
+
+    /// Removes a segment of the log, which leaves a hole.
+    pub async fn remove_segment(&self, number: u64) -> Result<()> {
+        let head = self.store.log_head().await?.context("there is no log")?;
+        let key = [("pk", format!("LOG#{}", head.epoch)), ("sk", format!("{number:012}"))];
+        let delete = self.stack.client().delete_item().table_name("payments-log");
+        let delete = key.into_iter().fold(delete, |delete, (name, text)| delete.key(name, AttributeValue::S(text)));
+        delete.send().await?;
         Ok(())
     }
 

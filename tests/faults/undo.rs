@@ -54,7 +54,7 @@ impl Fixture {
     /// Runs a plan that was approved.
     pub(crate) async fn run_undo(&self, functions: &Functions, planned: &Planned) -> Result<RunOutcome> {
         let Planned { id, plan, sha256 } = planned;
-        let request = json!({ "action": "run", "id": id, "plan": plan, "sha256": sha256, "approvedBy": "an action" });
+        let request = json!({ "action": "run", "id": id, "plan": plan, "sha256": sha256, "ticket": "INC-4711" });
         let UndoOutcome::Ran { mut runs } = self.ask_undo(functions, request).await? else { bail!("not a run") };
         runs.pop().context("no run")
     }

@@ -15,6 +15,7 @@ mod second;
 mod story;
 mod switching;
 mod trail;
+mod undoing;
 mod waiting;
 
 use anyhow::{Context as _, Result, ensure};

@@ -45,8 +45,9 @@ async fn run_of(
     (from, to): (&str, &str),
     deadline: u64,
 ) -> Result<RecountOutcome> {
-    let request = json!({ "action": action, "from": from, "to": to, "approval": APPROVAL });
-    invoke_until(|event| functions.recount.handle(event), request, deadline).await
+    let request = json!({ "action": action, "from": from, "to": to, "ticket": TICKET });
+    let outcome = invoke_until(|event| functions.recount.handle(event), request, deadline).await?;
+    Ok(RecountOutcome { ticket: None, ..outcome })
 }
 
 /// Recounts the date and its neighbours.
@@ -58,8 +59,8 @@ async fn recount(world: &World) -> Result<RecountOutcome> {
     recount_with(world.functions()).await
 }
 
-/// An action that two persons agreed on.
-const APPROVAL: &str = "00000000-0000-5000-8000-000000000001";
+/// The ticket of a repair that one person asks for.
+const TICKET: &str = "INC-4711";
 
 /// Recounts or repairs the date alone.
 async fn of_day(functions: &Functions, action: &str) -> Result<RecountOutcome> {

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_boot::MARGIN;
+use payments_model::LAST_CREATE;
 use payments_sqs::{CONCURRENT_BATCHES, MAX_BATCH_MESSAGES};
-use payments_store::{CALL_TIMEOUT, MAX_BATCH_GET};
+use payments_store::{CALL_TIMEOUT, CLOCKS_DIFFER, MAX_BATCH_GET};
 use payments_tests::deployed;
 use syn::visit::{self, Visit};
 
@@ -94,6 +95,14 @@ fn what_follows_a_look_at_the_deadline_fits_into_the_margin() -> Result<()> {
     // A look at a payment of an undo takes four calls. Then its part is stored, and the place moves.
     let undo = Duration::from_secs(u64::try_from(undo::RESERVED.num_seconds())?);
     ensure!(CALL_TIMEOUT * (4 + 1) + report < undo && (MARGIN + undo) * 2 < timeout_of("undo")?);
+    Ok(())
+}
+
+/// An undo says of a create that it never comes, only once no create can end any more, and before the archive begins.
+#[test]
+fn the_last_create_of_a_date_ends_before_an_undo_gives_it_up() -> Result<()> {
+    let slowest = timeout_of("ingest")? + CLOCKS_DIFFER.to_std()?;
+    ensure!(slowest < LAST_CREATE.to_std()?, "{slowest:?}");
     Ok(())
 }
 

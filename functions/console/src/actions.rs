@@ -10,24 +10,29 @@ pub(crate) mod decision;
 mod dialog;
 mod endpoint;
 mod finding;
+mod freed;
+mod freeing;
 mod letters;
 mod preview;
 mod reason;
 mod redating;
 mod repairing;
+mod rights;
 mod run;
 pub(crate) mod second;
 mod send_again;
 mod standstill;
 pub(crate) mod switch;
+mod undoing;
 
 use std::str::FromStr;
 
 use chrono::TimeDelta;
 use maud::Markup;
-use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
-use payments_model::{ActionId, Actor, UtcSecond};
-use payments_store::{ActionName, Approval, AuditEntry, AuditIntent, AuditOutcome};
+use payments_http::{Answer, Form, Problem, ProblemKind, Request};
+use payments_model::second::arguments;
+use payments_model::{ActionId, ActionName, Actor, UtcSecond};
+use payments_store::{Approval, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::cancel::{Cancel, Chosen};
 use crate::actions::dialog::{Named, ended};
@@ -38,6 +43,7 @@ use crate::actions::preview::counted;
 use crate::actions::run::Run;
 use crate::actions::send_again::SendAgain;
 use crate::actions::switch::TurnSwitch;
+use crate::actions::undoing::Undoing;
 use crate::asked::CONFIRMED_WITHIN;
 use crate::function::{Console, no_such_page};
 use crate::told::{CANCEL, REFUSED, UNKNOWN};
@@ -83,6 +89,8 @@ enum Action {
     Start(Run),
     /// Stop or resume claims and sends; hold or release due dates.
     Switch(TurnSwitch),
+    /// Plan an undo, or run its plan.
+    Undo(Undoing),
 }
 
 impl FromStr for Step {
@@ -112,6 +120,9 @@ impl Action {
                 if let Some(turn) = TurnSwitch::read(name, form) {
                     return turn.map(Self::Switch);
                 }
+                if let Some(undoing) = Undoing::read(name, form) {
+                    return undoing.map(Self::Undo);
+                }
                 let (target, deed) = Deed::read(name, form).ok_or_else(no_such_page)??;
                 Ok(Self::Endpoint(target, deed))
             }
@@ -127,6 +138,7 @@ impl Action {
             Self::MoveLetters(_) => MOVE_LETTERS,
             Self::Start(run) => run.name(),
             Self::Switch(turn) => turn.name(),
+            Self::Undo(undoing) => undoing.name(),
         }
     }
 
@@ -140,6 +152,7 @@ impl Action {
             Self::MoveLetters(letters) => letters.title(),
             Self::Start(run) => run.title(),
             Self::Switch(turn) => turn.title(),
+            Self::Undo(undoing) => undoing.title(),
         }
     }
 
@@ -153,6 +166,7 @@ impl Action {
             Self::MoveLetters(letters) => letters.fields(),
             Self::Start(run) => run.fields(),
             Self::Switch(turn) => turn.fields(),
+            Self::Undo(undoing) => undoing.fields(),
         }
     }
 
@@ -162,7 +176,7 @@ impl Action {
             Self::Cancel(_) | Self::SendAgain(_) | Self::CloseFinding(_) | Self::Switch(_) => true,
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
             // A repeated move would also move messages that arrived since, and nobody asked for a second run.
-            Self::MoveLetters(_) | Self::Start(_) => false,
+            Self::MoveLetters(_) | Self::Start(_) | Self::Undo(_) => false,
         }
     }
 
@@ -175,6 +189,7 @@ impl Action {
             Self::MoveLetters(_) => "Look at Queues",
             Self::Start(_) => "Look at the function's log",
             Self::Switch(_) => "Look at Bank",
+            Self::Undo(_) => "Look at Undos",
         }
     }
 
@@ -194,6 +209,7 @@ impl Action {
             Self::MoveLetters(letters) => letters.shown.is_some(),
             Self::Start(run) => run.is_previewed(),
             Self::Switch(turn) => turn.is_previewed(),
+            Self::Undo(undoing) => undoing.is_previewed(),
         };
         let detail = "The confirmation does not name what its preview showed; preview the action again.";
         if is_previewed { Ok(()) } else { Err(Problem::new(ProblemKind::InvalidShape, detail)) }
@@ -201,8 +217,7 @@ impl Action {
 
     /// The fields as the trail keeps them.
     fn arguments(&self) -> String {
-        let lines = self.fields().into_iter().map(|(name, value)| format!("{name}: {}", value.replace('\n', " ")));
-        lines.collect::<Vec<_>>().join("\n")
+        arguments(&self.fields())
     }
 }
 
@@ -228,27 +243,6 @@ impl Console {
             }
         };
         Ok(Answer::html(200, shown.into_string()))
-    }
-
-    /// Operators who act also see the console's views, and have a token of the client for that.
-    /// Machines use the scopes of the API.
-    fn require_rights(&self, request: &Request<'_>) -> Result<(), Problem> {
-        let refused = |detail: &str| Err(Problem::new(ProblemKind::Forbidden, detail));
-        // A browser says where a request comes from. On one machine without tokens, another site could send one.
-        if request.is_of_another_site() {
-            return refused("This comes from another site; act in the console itself.");
-        }
-        if !request.has(Scope::Inspect) {
-            return refused("The token lacks the scope payments/inspect; sign in to act.");
-        }
-        let Some(sign_in) = &self.config.sign_in else { return Ok(()) };
-        match &sign_in.operate_client_id {
-            None => refused(
-                "This console only shows; deploy with the parameter ConsoleOperateClientId to let operators act.",
-            ),
-            Some(client) if request.is_of_client(client) => Ok(()),
-            Some(_) => refused("The token is not of the client that acts in the console; sign in to act."),
-        }
     }
 
     async fn previewed(&self, request: &Request<'_>, asked: &Action) -> Result<Markup, Problem> {
@@ -281,6 +275,10 @@ impl Console {
             Action::Switch(turn) => {
                 let (preview, turn) = self.preview_switch(turn).await?;
                 (preview, Action::Switch(turn))
+            }
+            Action::Undo(undoing) => {
+                let (preview, undoing) = self.preview_undo(undoing).await?;
+                (preview, Action::Undo(undoing))
             }
         };
         let preview = self.noticed(request, &action, preview)?;
@@ -339,7 +337,7 @@ impl Console {
         by: &Actor,
         second: Option<&Approval>,
     ) -> Result<Markup, Problem> {
-        let approved = second.map(|second| second.name.id);
+        let approved = second.map(|second| second.name);
         let result = match self.perform(action, by, since, approved).await {
             Ok(lines) => lines.join("\n"),
             Err(problem) if problem.status() < 500 => format!("{REFUSED}{}", problem.detail()),
@@ -371,7 +369,7 @@ impl Console {
         action: &Action,
         by: &Actor,
         since: UtcSecond,
-        approved: Option<ActionId>,
+        approved: Option<ActionName>,
     ) -> Result<Vec<String>, Problem> {
         match action {
             Action::Cancel(cancel) => self.cancel_all(&cancel.payments, by, since).await,
@@ -381,6 +379,7 @@ impl Console {
             Action::MoveLetters(letters) => Ok(vec![self.move_letters(letters).await?]),
             Action::Start(run) => Ok(vec![self.start(run, approved).await?]),
             Action::Switch(turn) => Ok(vec![self.turn_switch(turn, by, since).await?]),
+            Action::Undo(undoing) => Ok(vec![self.undo(undoing, approved).await?]),
         }
     }
 }

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
 use payments_model::business_days::CutOffs;
+use payments_model::second::PersonClaim;
 use payments_model::{BusinessDays, DateRule, ShardCount};
 
 use crate::resources::Resources;
@@ -30,7 +31,7 @@ pub struct Config {
     /// because elsewhere every view needs one.
     pub sign_in: Option<SignIn>,
     /// `PERSON_CLAIM`: the claim that names the token's person. Without it nobody approves, or asks for an approval.
-    pub person_claim: Option<String>,
+    pub person_claim: Option<PersonClaim>,
     /// The paused parts of the bank, from the parameter `Paused`.
     pub paused: Paused,
     /// The functions, queues and storage that operators reach besides the tables.
@@ -88,7 +89,7 @@ impl Config {
             max_attempts: lookup.max_attempts()?,
             is_on: lookup.optional("CONSOLE")?.unwrap_or(false),
             sign_in: SignIn::read(lookup)?,
-            person_claim: lookup.text("PERSON_CLAIM"),
+            person_claim: lookup.optional("PERSON_CLAIM")?,
             paused: lookup.optional("PAUSED")?.unwrap_or(Paused::None),
             resources: Resources::read(lookup)?,
         })

@@ -23,6 +23,8 @@ pub enum Startable {
     Recount,
     /// `redate`.
     Redate,
+    /// `undo`.
+    Undo,
 }
 
 /// A queue of the bank.

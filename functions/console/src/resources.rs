@@ -17,12 +17,13 @@ pub struct Resources {
 }
 
 /// The variables with the names of functions.
-const FUNCTIONS: [(Startable, &str); 5] = [
+const FUNCTIONS: [(Startable, &str); 6] = [
     (Startable::Sweeper, "SWEEPER_FUNCTION"),
     (Startable::Report, "REPORT_FUNCTION"),
     (Startable::Archive, "ARCHIVE_FUNCTION"),
     (Startable::Recount, "RECOUNT_FUNCTION"),
     (Startable::Redate, "REDATE_FUNCTION"),
+    (Startable::Undo, "UNDO_FUNCTION"),
 ];
 
 /// The variables with the URLs of queues.
@@ -80,8 +81,8 @@ mod tests {
         };
         let resources = Resources::read(&Lookup::new(&get)).unwrap();
         assert_eq!(FUNCTIONS.map(|(function, _)| function), {
-            use Startable::{Archive, Recount, Redate, Report, Sweeper};
-            [Sweeper, Report, Archive, Recount, Redate]
+            use Startable::{Archive, Recount, Redate, Report, Sweeper, Undo};
+            [Sweeper, Report, Archive, Recount, Redate, Undo]
         });
         assert_eq!(QUEUES.map(|(queue, _)| queue), BankQueue::ALL);
         #[cfg(feature = "aws")]

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use payments_model::{BusinessDate, PaymentId};
-use payments_store::{AuditIntent, AuditOutcome, DeliveryEnd};
+use payments_store::{Asked, AuditIntent, AuditOutcome, DeliveryEnd, Standing};
 
-use crate::asked::{Asked, Standing};
 use crate::html::{foreign, link, payment_link, person_of};
 use crate::operations::BankQueue;
 use crate::times::Times;
@@ -21,11 +20,14 @@ pub(crate) const CANCEL: &str = "cancel";
 /// The outcome shown for an intent without one.
 pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
 
+/// The name of the action that plans an undo.
+pub(crate) const PLAN_UNDO: &str = "plan-undo";
+
 /// The beginning of the outcome of an action that was refused.
 pub(crate) const REFUSED: &str = "refused: ";
 
 /// Every action: its name, the name of its kind, and what an operator did.
-pub(crate) const ACTIONS: [(&str, &str, &str); 24] = [
+pub(crate) const ACTIONS: [(&str, &str, &str); 26] = [
     (CANCEL, "Cancel", "Cancelled"),
     ("stop", "Stop", "Stopped all claims and sends"),
     ("resume", "Resume", "Resumed claims and sends"),
@@ -35,6 +37,8 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 24] = [
     ("close-finding", "Close a finding", "Closed a finding of"),
     ("move-dead-letters", "Move back", "Moved back"),
     ("redate", "Redate", "Started a redate"),
+    (PLAN_UNDO, "Plan an undo", "Planned an undo"),
+    ("undo", "Undo", "Started an undo"),
     ("look-for-redates", "Count for a redate", "Started a count for a redate"),
     ("start-sweep", "Sweep", "Started a sweep"),
     ("start-redrive", "Redrive", "Started a redrive"),
@@ -139,7 +143,7 @@ pub(crate) fn outcome(action: &str, outcome: Option<&AuditOutcome>) -> Told {
     Told { class: "ok", word: if is_start { "Accepted" } else { "Done" }, more }
 }
 
-/// The state of an action that needs a second person and has no outcome.
+/// The state of an action that needs a second person.
 pub(crate) fn standing(asked: &Asked, times: Times) -> Told {
     let by = asked.decision.as_ref().map_or("", |decision| person_of(&decision.by));
     let (class, word, more) = match asked.standing(times.now) {
@@ -148,7 +152,8 @@ pub(crate) fn standing(asked: &Asked, times: Times) -> Told {
         }
         Standing::Lapsed => ("off", "Lapsed", "no second person decided in four hours".to_owned()),
         Standing::Approved => ("warn", "Outcome unknown", format!("{by} approved it, and it may have happened")),
-        Standing::Refused | Standing::Ended => ("stop", "Refused", format!("{by} refused it")),
+        Standing::Refused => ("stop", "Refused", format!("{by} refused it")),
+        Standing::Ended => return outcome(&asked.intent.action, asked.outcome.as_ref()),
     };
     Told { class, word, more }
 }
@@ -265,7 +270,7 @@ mod tests {
         let arguments = "endpoint: shop\nurl: https://shop.example.com/x\ndescription: The shop\ntypes: payment.failed payment.processed\n\
                          accounts: a b\nenabled: false\ncursor: 7.1.0\nversion: 9\nfrom: 2026-12-25\nreason: see 00000000-0000-5000-8000-000000000001";
         let intent = AuditIntent {
-            name: payments_store::ActionName {
+            name: payments_model::ActionName {
                 previewed_at: payments_model::UtcSecond::MIN,
                 id: IDS[0].parse().unwrap(),
             },

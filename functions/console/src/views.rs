@@ -54,6 +54,7 @@ pub(crate) enum Kind {
     Reports,
     Report,
     Run,
+    Undos,
     Bank,
     Audit,
     Attention,
@@ -62,7 +63,7 @@ pub(crate) enum Kind {
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 19] = [
+pub(crate) static VIEWS: [View; 20] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
@@ -80,6 +81,7 @@ pub(crate) static VIEWS: [View; 19] = [
     View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
     View { name: "run", title: "", kind: Kind::Run },
+    View { name: "undos", title: "", kind: Kind::Undos },
     View { name: "operations", title: "Operations", kind: Kind::Guide },
     View { name: "restore", title: "Restore", kind: Kind::Guide },
 ];
@@ -115,6 +117,7 @@ impl Console {
             Kind::Reports => self.reports(request).await,
             Kind::Report => self.report(request).await,
             Kind::Run => self.run(request).await,
+            Kind::Undos => self.undos(request).await,
             Kind::Bank => self.bank(request).await,
             Kind::Audit => self.audit(request).await,
             Kind::Attention => self.attention(request).await,

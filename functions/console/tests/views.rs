@@ -28,7 +28,7 @@ use payments_model::Settlement;
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 24] = [
+const VIEWS: [&str; 25] = [
     "day",
     "ahead",
     "waiting",
@@ -39,6 +39,7 @@ const VIEWS: [&str; 24] = [
     "reports",
     "report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-000042",
     "bank",
+    "undos",
     "run?job=sweep&since=2026-11-20T08:00:00Z",
     "audit",
     "list?date=2026-12-01&status=SCHEDULED",

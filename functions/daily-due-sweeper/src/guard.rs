@@ -4,12 +4,13 @@
 //! limit, none is claimed. Counters lag, so each shard also reserves its claims in one item of the date before it makes them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use payments_boot::Clock;
 use payments_model::{Actor, causes};
 use payments_model::{BusinessDate, DayLimit, DayTotal, Hold, Status, Switch, SwitchChange, UtcSecond};
 use payments_store::{Store, StoreError};
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 
 /// The statuses of payments that were claimed.
 const CLAIMED: [Status; 3] = [Status::Pending, Status::Processed, Status::Failed];
@@ -25,6 +26,9 @@ pub(crate) struct Guard<'s> {
     limit: &'s DayLimit,
     store: &'s Store,
     clock: &'s Clock,
+    /// One for each date that a shard has asked for: the first shard looks, and the others wait.
+    looks: Mutex<BTreeMap<BusinessDate, Arc<OnceCell<()>>>>,
+    /// The dates that were looked at. No lock is held over a call, or a slow one would keep other shards from the switch.
     dates: Mutex<BTreeMap<BusinessDate, Day>>,
 }
 
@@ -43,7 +47,7 @@ struct Day {
 
 impl<'s> Guard<'s> {
     pub(crate) fn new(limit: &'s DayLimit, store: &'s Store, clock: &'s Clock) -> Self {
-        Self { limit, store, clock, dates: Mutex::default() }
+        Self { limit, store, clock, looks: Mutex::default(), dates: Mutex::default() }
     }
 
     /// Reserves claims of a date. Returns whether they may be made; if not, the date is held until the end of the sweep.
@@ -53,37 +57,44 @@ impl<'s> Guard<'s> {
             // The first reservation after a hold ends it: payments were not late before.
             let frees_at = day.is_noted.then(|| self.clock.now());
             if self.store.reserve_claims(date, claims, &day.limit, frees_at).await? {
-                if let Some(day) = self.dates.lock().await.get_mut(&date).filter(|_| frees_at.is_some()) {
+                if let Some(day) = locked(&self.dates).get_mut(&date).filter(|_| frees_at.is_some()) {
                     (day.is_noted, day.freed_at) = (false, frees_at);
                 }
                 return Ok(true);
             }
             tracing::error!(%date, limit = %day.limit, "further claims would exceed the limit of the date, so it is held");
         }
-        if !day.is_noted {
+        // Another shard may just have ended the noted hold.
+        if !(day.is_held && day.is_noted) {
             self.store.note_day_held(date, self.clock.now()).await?;
         }
-        if let Some(day) = self.dates.lock().await.get_mut(&date) {
+        if let Some(day) = locked(&self.dates).get_mut(&date) {
             (day.is_held, day.is_noted) = (true, true);
         }
         Ok(false)
     }
 
-    /// Returns the known state of a date: the first shard that asks looks, and the others wait for it.
+    /// Returns the known state of a date.
     async fn day(&self, date: BusinessDate) -> Result<Day, StoreError> {
-        let mut dates = self.dates.lock().await;
-        if let Some(day) = dates.get(&date) {
-            return Ok(day.clone());
-        }
-        let day = match self.look(date).await {
-            Err(error @ StoreError::Unreadable { .. }) => {
-                tracing::error!(%date, causes = ?causes(&error), "what was claimed of the date cannot be read, so it is held");
-                Day { limit: self.limit.clone(), is_held: true, is_noted: false, freed_at: None }
-            }
-            looked => looked?,
-        };
-        dates.insert(date, day.clone());
-        Ok(day)
+        let look = locked(&self.looks).entry(date).or_default().clone();
+        look.get_or_try_init(async || {
+            let day = match self.look(date).await {
+                Err(error @ StoreError::Unreadable { .. }) => {
+                    tracing::error!(%date, causes = ?causes(&error), "what was claimed of the date cannot be read, so it is held");
+                    self.unlooked()
+                }
+                looked => looked?,
+            };
+            locked(&self.dates).insert(date, day);
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+        Ok(locked(&self.dates).get(&date).cloned().unwrap_or_else(|| self.unlooked()))
+    }
+
+    /// The state of a date of which nothing is known: nothing of it is claimed.
+    fn unlooked(&self) -> Day {
+        Day { limit: self.limit.clone(), is_held: true, is_noted: false, freed_at: None }
     }
 
     /// Reads the counters, the reserved claims and the release of a date. Claims that were made without a reservation are added: those
@@ -123,14 +134,18 @@ impl<'s> Guard<'s> {
     }
 
     /// The dates that the sweep has found to be held.
-    pub(crate) async fn held(&self) -> BTreeSet<BusinessDate> {
-        self.dates.lock().await.iter().filter(|(_, day)| day.is_held).map(|(date, _)| *date).collect()
+    pub(crate) fn held(&self) -> BTreeSet<BusinessDate> {
+        locked(&self.dates).iter().filter(|(_, day)| day.is_held).map(|(date, _)| *date).collect()
     }
 
     /// The ends of holds of dates.
-    pub(crate) async fn freed(&self) -> BTreeMap<BusinessDate, UtcSecond> {
-        self.dates.lock().await.iter().filter_map(|(date, day)| Some((*date, day.freed_at?))).collect()
+    pub(crate) fn freed(&self) -> BTreeMap<BusinessDate, UtcSecond> {
+        locked(&self.dates).iter().filter_map(|(date, day)| Some((*date, day.freed_at?))).collect()
     }
+}
+
+fn locked<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The switch with the dates that the guard holds.

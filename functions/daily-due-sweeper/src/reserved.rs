@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use payments_model::{BusinessDate, Head, PaymentId, State, Status, UtcSecond};
+use payments_model::{BusinessDate, Head, PaymentId, State};
 use payments_store::DueRow;
 
 /// The reserved claims of a shard.
@@ -21,13 +21,10 @@ impl Reserved {
         self.rows.is_empty() && self.unclaimed.is_empty()
     }
 
-    /// Notes that a payment was not in the state in which its claim begins. Its reservation is given back, unless this sweep may have
-    /// claimed it: by a try at the same time whose answer was lost, or by an earlier claim without an answer.
-    pub(crate) fn not_claimed(&mut self, row: DueRow, found: Option<&Head>, at: UtcSecond) {
+    /// Notes that a claim was not made. Its reservation is given back, unless an earlier claim without an answer may have been made.
+    pub(crate) fn not_claimed(&mut self, row: DueRow, found: Option<&Head>) {
         let is_unclaimed = found.is_some_and(|head| matches!(head.state, State::Scheduled | State::Cancelled));
-        let is_own = |head: &Head| head.moved.iter().any(|entry| entry.status == Status::Pending && entry.at == at);
-        let may_be_own = self.unanswered.contains(&row.due.payment_id) || found.is_some_and(is_own);
-        if is_unclaimed || !may_be_own {
+        if is_unclaimed || !self.unanswered.contains(&row.due.payment_id) {
             self.unclaimed.push(row);
         }
     }

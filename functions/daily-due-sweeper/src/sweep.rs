@@ -10,7 +10,7 @@ use chrono::TimeDelta;
 use futures::StreamExt as _;
 use payments_boot::Deadline;
 use payments_model::{Actor, BusinessDate, Event, Shard, State, Status, Switch, Transition, UtcSecond, causes};
-use payments_store::{DueRange, DueRow, DueSort, DueUntil, Moved, StoreError};
+use payments_store::{Damaged, DueRange, DueRow, DueSort, DueUntil, Moved, StoreError};
 use payments_work::{Halt, Round, Work, at_once, drive};
 
 use crate::function::{Permitted, SWEEP_EVERY, Sweeper};
@@ -82,7 +82,7 @@ impl Sweeper {
         }
         total.switch = self.switch_seen().await;
         if let Some(guard) = &guard {
-            total.days_held = u64::try_from(guard.held().await.len()).unwrap_or(u64::MAX);
+            total.days_held = u64::try_from(guard.held().len()).unwrap_or(u64::MAX);
         }
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
@@ -122,13 +122,16 @@ impl Sweeper {
     }
 
     /// Claims one payment, on the condition that its head still has the status, version and due time that
-    /// the index shows. Also returns the time of the claim.
-    async fn claim(&self, row: &DueRow) -> Result<(Moved, UtcSecond), StoreError> {
+    /// the index shows. A claim within a limit is tried once, because what was not claimed is given back.
+    async fn claim(&self, row: &DueRow) -> Result<Result<Moved, Damaged>, StoreError> {
         let (at, by) = (self.clock.now(), Actor::sweep());
-        match Transition::new(&State::Scheduled, row.version, &Event::Sweep, at, by) {
-            Ok(step) => Ok((self.store.transition(&row.head, row.due, &step).await?, at)),
-            Err(_) => Ok((Moved::Elsewhere(None), at)),
+        let Ok(step) = Transition::new(&State::Scheduled, row.version, &Event::Sweep, at, by) else {
+            return Ok(Ok(Moved::Elsewhere(None)));
+        };
+        if self.config.max_day.is_some() {
+            return self.store.claim_once(&row.head, row.due, &step).await;
         }
+        self.store.transition(&row.head, row.due, &step).await.map(Ok)
     }
 }
 
@@ -141,7 +144,7 @@ impl Work for ShardSweep<'_> {
 
     async fn round(&mut self) -> Round<StoreError> {
         match self.sweeper.permitted().await {
-            Ok(Permitted::Work(switch)) => self.obey(switch).await,
+            Ok(Permitted::Work(switch)) => self.obey(switch),
             Ok(Permitted::Nothing) => {
                 self.is_stopped = true;
                 return Round { done: 0, per_second: 0, failure: None };
@@ -194,10 +197,10 @@ impl ShardSweep<'_> {
     }
 
     /// Leaves payments of dates that are held since the last round.
-    async fn obey(&mut self, switch: Arc<Switch>) {
+    fn obey(&mut self, switch: Arc<Switch>) {
         let held = if let Some(guard) = self.guard {
-            self.freed = guard.freed().await;
-            guard.held().await
+            self.freed = guard.freed();
+            guard.held()
         } else {
             BTreeSet::new()
         };
@@ -266,23 +269,21 @@ impl ShardSweep<'_> {
         let mut failure = None;
         for (row, claim) in claims {
             match claim {
-                Ok((Moved::Done(head), _)) => {
+                Ok(Ok(Moved::Done(head))) => {
                     self.outcome.claimed += 1;
                     let seconds = claimable_seconds(&head, self.freed_at(row.due.due_date), head.updated_at());
                     self.outcome.count_overdue(Some(seconds));
                 }
-                Ok((Moved::Elsewhere(head), at)) => {
+                Ok(Ok(Moved::Elsewhere(head))) => {
                     self.outcome.already_claimed += 1;
                     if self.guard.is_some() {
-                        self.reserved.not_claimed(row, head.as_deref(), at);
+                        self.reserved.not_claimed(row, head.as_deref());
                     }
                 }
                 // DynamoDB answered the claim with a head that cannot be read. The payment is claimed
                 // unless the damage made the claim's condition fail.
-                Err(error @ StoreError::Unreadable { .. }) => {
-                    tracing::error!(%error, "a payment cannot be read when it is claimed; it may be SCHEDULED or PENDING");
-                    self.outcome.failed += 1;
-                }
+                Ok(Err(damaged)) => self.damaged(row, &damaged),
+                Err(error @ StoreError::Unreadable { .. }) => self.damaged(row, &Damaged { error, is_unmoved: false }),
                 Err(error) => {
                     if self.guard.is_some() {
                         self.reserved.unanswered.insert(row.due.payment_id);
@@ -295,5 +296,13 @@ impl ShardSweep<'_> {
             }
         }
         failure.map_or(Ok(()), Err)
+    }
+
+    fn damaged(&mut self, row: DueRow, Damaged { error, is_unmoved }: &Damaged) {
+        tracing::error!(%error, "a payment cannot be read when it is claimed; it may be SCHEDULED or PENDING");
+        self.outcome.failed += 1;
+        if self.guard.is_some() && *is_unmoved {
+            self.reserved.not_claimed(row, None);
+        }
     }
 }

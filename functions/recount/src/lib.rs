@@ -6,6 +6,7 @@ mod config;
 mod function;
 mod look;
 mod outcome;
+mod repair;
 mod run;
 mod seen;
 

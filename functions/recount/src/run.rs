@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use payments_boot::Deadline;
-use payments_model::recount::Action;
 use payments_model::{BusinessDate, Outage as _, OutageKind, UtcSecond, causes};
 use payments_store::{Evidence, Missed, Repaired, StoreError, StoredEvidence};
 
 use crate::function::Recount;
 use crate::look::{Halt, Look, Reader};
 use crate::outcome::{RecountOutcome, repairable_from};
+use crate::repair::Repair;
 use crate::seen::Seen;
 
 /// The wait before a second look at a date that differs. It is longer than a change waits for
@@ -27,22 +27,24 @@ const COVERAGE_DAYS: i64 = 180;
 /// A run.
 struct Run<'r> {
     reader: Reader<'r>,
-    action: Action,
+    repair: Option<Repair>,
     evidence: BTreeMap<BusinessDate, StoredEvidence>,
     judged: BTreeSet<BusinessDate>,
     outcome: RecountOutcome,
 }
 
 impl Recount {
-    /// Recounts dates, and repairs them if the action says so. The outcome names the ticket.
+    /// Recounts dates, and repairs those that a repair covers. The outcome names the ticket.
     pub(crate) async fn run(
         &self,
         dates: &[BusinessDate],
         deadline: Deadline,
-        (action, ticket): (Action, Option<String>),
+        repair: Option<Repair>,
     ) -> (RecountOutcome, Option<StoreError>) {
-        let mut run = Run::new(self, deadline, action);
-        run.outcome.ticket = ticket;
+        let mut run = Run::new(self, deadline, repair);
+        if let Some(Repair::Ticket(ticket)) = &run.repair {
+            run.outcome.ticket = Some(ticket.clone());
+        }
         run.outcome.calendar_days_short = self.calendar_days_short();
         // Boxed because the future is as large as all the calls it may wait for.
         let result = Box::pin(run.all(dates)).await;
@@ -60,12 +62,12 @@ impl Recount {
 }
 
 impl<'r> Run<'r> {
-    fn new(recount: &'r Recount, deadline: Deadline, action: Action) -> Self {
+    fn new(recount: &'r Recount, deadline: Deadline, repair: Option<Repair>) -> Self {
         let reader = Reader { recount, deadline };
         let evidence = BTreeMap::new();
         let judged = BTreeSet::new();
         let outcome = RecountOutcome::default();
-        Self { reader, action, evidence, judged, outcome }
+        Self { reader, repair, evidence, judged, outcome }
     }
 
     /// Recounts these dates, which are in order, and notes those that are left.
@@ -162,7 +164,7 @@ impl<'r> Run<'r> {
         self.judged.insert(date);
     }
 
-    /// Repairs a date, read at or after `now`, if the request is a repair and the same drift was found long
+    /// Repairs a date, read at or after `now`, if a repair covers it and the same drift was found long
     /// enough ago. Otherwise keeps the finding as evidence; an unchanged finding keeps its age.
     async fn drifted(&mut self, date: BusinessDate, seen: &Seen, now: UtcSecond) -> Result<(), Halt> {
         let store = &self.reader.recount.store;
@@ -172,7 +174,7 @@ impl<'r> Run<'r> {
         let mut repaired = false;
         let evidence = match known {
             Some(known)
-                if self.action == Action::Repair
+                if self.repair.as_ref().is_some_and(|repair| repair.covers(date, known.found_at))
                     && now >= repairable_from(&known)
                     && self.is_noted(known.found_at).await? =>
             {

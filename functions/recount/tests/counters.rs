@@ -1,17 +1,15 @@
 //! `recount` alone over the machine: counters that are right, and counters that have drifted.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use payments_machine::given::Given;
+use payments_model::recount::{drift_of, fields};
 use payments_model::{DayCounts, Status};
 use payments_store::DateCounters;
 use recount::{Config, Recount, RecountOutcome};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const DATE: &str = "2026-11-20";
-
-/// An action that two persons agreed on.
-const APPROVAL: &str = "00000000-0000-5000-8000-000000000001";
 
 /// `recount` on a machine with three scheduled payments that nobody has counted.
 struct Alone {
@@ -30,9 +28,11 @@ impl Alone {
     }
 
     async fn run(&self, action: &str) -> Result<RecountOutcome> {
-        let event =
-            self.given.scheduled_event(json!({ "action": action, "from": DATE, "to": DATE, "approval": APPROVAL }))?;
-        self.recount.handle(event).await.map_err(anyhow::Error::from_boxed)
+        self.ask(json!({ "action": action, "from": DATE, "to": DATE, "ticket": "INC-4711" })).await
+    }
+
+    async fn ask(&self, request: Value) -> Result<RecountOutcome> {
+        self.recount.handle(self.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)
     }
 
     /// Counts this many payments.
@@ -108,5 +108,37 @@ async fn a_repair_needs_two_persons_or_a_ticket_which_sets_off_an_alarm() -> Res
     assert_eq!((repaired.repaired, repaired.ticket.as_deref()), (1, Some("INC-4711")));
     assert!(alone.given.raised()?.contains(&"FourEyesBypassed 1".to_owned()));
     assert_eq!(alone.run("recount").await?.exact, 1);
+    Ok(())
+}
+
+/// The approval of two persons, and of the drift that is repaired.
+#[tokio::test]
+async fn a_repair_checks_the_approval_that_it_names() -> Result<()> {
+    let alone = Alone::start().await?;
+    alone.run("recount").await?;
+    alone.given.pass(TimeDelta::hours(25));
+    let date = DATE.parse()?;
+    let found = alone.given.store.evidence(date, date).await?.remove(&date).and_then(|stored| stored.evidence);
+    let found_at = found.context("no finding")?.found_at;
+    let drift = |at| drift_of(date, "3 instead of 0", at, "0123456789ab");
+    let ask = async |persons: (&str, &str), agreed: &str, drift: &str| {
+        let name = alone.given.agreed(persons, ("repair-counters", &fields((date, date), agreed))).await?.to_string();
+        alone.ask(json!({ "action": "repair", "from": DATE, "to": DATE, "approval": name, "drift": drift })).await
+    };
+    let (drifted, other) = (drift(found_at), drift(found_at.saturating_add(TimeDelta::seconds(1))));
+    for (persons, agreed, sent, why) in [
+        (("ana", "ana"), &drifted, &drifted, "another person has to decide"),
+        (("ana", "ben"), &other, &drifted, "this is not the plan on which two persons decided"),
+    ] {
+        let refused = ask(persons, agreed, sent).await.err().context("it is refused")?.to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    // The two persons agreed on another finding of the date.
+    alone.given.pass(TimeDelta::seconds(1));
+    let left = ask(("ana", "ben"), &other, &other).await?;
+    assert_eq!((left.drifted, left.repaired), (1, 0), "{left:?}");
+    alone.given.pass(TimeDelta::seconds(1));
+    let repaired = ask(("ana", "ben"), &drifted, &drifted).await?;
+    assert_eq!((repaired.repaired, repaired.ticket), (1, None));
     Ok(())
 }

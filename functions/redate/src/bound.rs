@@ -9,7 +9,7 @@ use payments_boot::Deadline;
 use payments_model::redate::{Action, Plan, RequestError};
 use payments_model::{BusinessDate, Shard, Status};
 use payments_store::{DueRange, DueUntil, StoreError};
-use payments_work::{Halt, retried};
+use payments_work::{Halt, require_consent, retried};
 
 use crate::function::Redate;
 use crate::judge::has;
@@ -21,10 +21,15 @@ const PAGE: u16 = 1_000;
 const SHARDS_AT_ONCE: usize = 8;
 
 impl Redate {
-    /// Checks that a plan moves no more payments than its consent covers. Returns whether that is known: there may be no time, or
+    /// Checks the consent to a plan, and that it moves no more payments than that covers. Returns whether that is known: there may be no time, or
     /// DynamoDB may not answer.
     pub(crate) async fn has_consent(&self, plan: &Plan, deadline: &Deadline) -> Result<bool, Error> {
-        let Some(most) = plan.consent.most().filter(|_| plan.action == Action::Move) else { return Ok(true) };
+        if plan.action != Action::Move {
+            return Ok(true);
+        }
+        require_consent(&plan.consent, (self.clock.now(), deadline), async |name| self.store.agreement(name).await)
+            .await?;
+        let Some(most) = plan.most() else { return Ok(true) };
         let mut found = 0;
         for date in &plan.dates {
             let shards = futures::stream::iter(self.config.read_shards.all());

@@ -27,15 +27,15 @@ impl Redate {
     /// Looks at the payments of closed dates, and moves them if the request says so, until its time is over.
     ///
     /// # Errors
-    /// [`RequestError`](payments_model::redate::RequestError) for an invalid request, or for more payments than its consent covers. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
+    /// [`RequestError`](payments_model::redate::RequestError) for an invalid request, or for more payments than its consent covers. [`NoConsent`](payments_work::NoConsent) if two persons did not agree on it. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
     /// way that a retry does not change. Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RedateOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let plan = event.payload.plan(&self.config.business_days, self.clock.now())?;
         let job = if plan.action == Action::Look { Job::Look } else { Job::Move };
         let run = ScheduledRun::begin(job, &self.clock, event.context.deadline);
-        let (outcome, failure) = match self.has_consent(&plan, &deadline).await {
-            // Boxed because the future is as large as all the calls it may wait for.
+        // Boxed because the futures are as large as all the calls they may wait for.
+        let (outcome, failure) = match Box::pin(self.has_consent(&plan, &deadline)).await {
             Ok(true) => {
                 let (outcome, failure) = Box::pin(self.run(&plan, &deadline)).await;
                 (outcome, failure.map(Error::from))

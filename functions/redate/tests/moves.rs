@@ -1,6 +1,7 @@
 //! `redate` alone over the machine: payments of a closed date, which it moves by their rule.
 
 use anyhow::{Context as _, Result};
+use chrono::TimeDelta;
 use payments_machine::given::Given;
 use payments_model::{BusinessDate, Details};
 use redate::{Config, Redate, RedateOutcome};
@@ -31,6 +32,13 @@ impl Alone {
 
     async fn run(&self, action: &str) -> Result<RedateOutcome> {
         self.redate.handle(self.given.scheduled_event(asked(action))?).await.map_err(anyhow::Error::from_boxed)
+    }
+
+    /// Has two persons agree on the move of at most so many payments.
+    async fn agreed(&self, persons: (&str, &str), payments: u64) -> Result<String> {
+        let dates = ("2026-12-24".parse()?, CHRISTMAS.parse()?);
+        let fields = payments_model::redate::fields("GB", dates, (1, payments));
+        Ok(self.given.agreed(persons, ("redate", &fields)).await?.to_string())
     }
 
     /// The payment's date as its head has it, and as its details in force have it.
@@ -111,7 +119,6 @@ async fn a_payment_whose_own_calendar_is_open_is_not_looked_at() -> Result<()> {
 /// One person moves a hundred, two as many as both saw, and a ticket moves all and says so.
 #[tokio::test]
 async fn a_move_of_more_payments_than_its_consent_covers_moves_none() -> Result<()> {
-    const APPROVAL: &str = "00000000-0000-5000-8000-000000000001";
     let alone = Alone::start("following").await?;
     let ask = async |more: Value| {
         let mut request = asked("move");
@@ -122,8 +129,9 @@ async fn a_move_of_more_payments_than_its_consent_covers_moves_none() -> Result<
     for n in 0..100 {
         alone.given.scheduled(&format!("more-{n}"), CHRISTMAS).await?;
     }
+    let approval = alone.agreed(("ana", "ben"), 99).await?;
     for (consent, most) in
-        [(json!({}), 100), (json!({ "most": 101 }), 100), (json!({ "approval": APPROVAL, "most": 99 }), 99)]
+        [(json!({}), 100), (json!({ "most": 101 }), 100), (json!({ "approval": approval, "most": 99 }), 99)]
     {
         let refused = ask(consent.clone()).await.err().context("it is refused")?.to_string();
         assert!(refused.contains(&format!("more than {most} scheduled payments")), "{consent}: {refused}");
@@ -132,10 +140,33 @@ async fn a_move_of_more_payments_than_its_consent_covers_moves_none() -> Result<
     let moved = ask(json!({ "ticket": "INC-4711" })).await?;
     assert_eq!((moved.moved, moved.ticket.as_deref()), (101, Some("INC-4711")));
     assert_eq!(alone.given.raised()?, ["FourEyesBypassed 1", "Redated 101"]);
-    let other = Alone::start("following").await?;
-    let mut request = asked("move");
-    (request["approval"], request["most"]) = (json!(APPROVAL), json!(1));
-    let moved = other.redate.handle(other.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)?;
-    assert_eq!((moved.moved, moved.ticket, other.given.raised()?), (1, None, vec!["Redated 1".to_owned()]));
+    Ok(())
+}
+
+/// The approval of two persons, in time, and of this move. Then the same call can be repeated.
+#[tokio::test]
+async fn a_move_checks_the_approval_that_it_names() -> Result<()> {
+    let alone = Alone::start("following").await?;
+    let ask = async |name: &str, most: u64| {
+        let mut request = asked("move");
+        (request["approval"], request["most"]) = (json!(name), json!(most));
+        alone.redate.handle(alone.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)
+    };
+    let nobody = "2026-11-20T09:00:00Z_00000000-0000-5000-8000-000000000001";
+    let (one, two) = (alone.agreed(("ana", "ana"), 2).await?, alone.agreed(("ana", "ben"), 1).await?);
+    for (name, most, why) in [
+        (nobody, 1, "no action of this name asked for a second person"),
+        (&one, 2, "another person has to decide"),
+        (&two, 2, "this is not the plan on which two persons decided"),
+    ] {
+        let refused = ask(name, most).await.err().context("it is refused")?.to_string();
+        assert!(refused.contains(why) && refused.contains("send \"ticket\""), "{name}: {refused}");
+    }
+    alone.given.pass(TimeDelta::hours(4));
+    let moved = ask(&two, 1).await?;
+    assert_eq!((moved.moved, moved.ticket, alone.given.raised()?), (1, None, vec!["Redated 1".to_owned()]));
+    alone.given.pass(TimeDelta::hours(1));
+    let late = ask(&two, 1).await.err().context("it is refused")?.to_string();
+    assert!(late.contains("the four hours for a second person are over"), "{late}");
     Ok(())
 }

@@ -3,7 +3,7 @@
 use payments_files::UndoFileError;
 use payments_model::undo::RequestError;
 use payments_store::StoreError;
-use payments_work::Halt;
+use payments_work::{Halt, NoConsent};
 
 /// The reason why an invocation failed. Completed work stays, and the same request can be repeated.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub(crate) enum UndoError {
     /// The request is invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// Two persons did not agree on the plan.
+    #[error(transparent)]
+    Consent(#[from] NoConsent),
     /// DynamoDB rejected a call, or kept failing.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -37,6 +40,15 @@ pub(crate) enum UndoError {
     /// The plan does not exist.
     #[error("the undo {1} has no plan {0}; plan it first")]
     NoPlan(u32, String),
+    /// The undo has too many plans.
+    #[error("the undo {0} has {1} plans, and can have no more; give the next plan a new id")]
+    TooManyPlans(String, usize),
+    /// The plan may lack selected payments, and the request does not accept that.
+    #[error(
+        "the plan {0} of the undo {1} may lack payments: {2}; plan again once the log is complete, select payments otherwise, or run \
+         it with \"acceptInexact\""
+    )]
+    Inexact(u32, String, String),
     /// Other changes were faster each time.
     #[error("other changes were faster each time; repeat the request")]
     Overtaken,

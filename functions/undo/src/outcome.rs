@@ -45,6 +45,8 @@ pub struct PlanOutcome {
     pub unknown: Vec<String>,
     /// Payments that cannot be read, and are not in the plan.
     pub unreadable: u64,
+    /// The reasons why the plan may lack selected payments. Such a plan runs only if its request accepts that.
+    pub inexact: Vec<String>,
     /// Whether the plan has all selected payments, and not only as many as a plan can have.
     pub is_complete: bool,
 }
@@ -81,6 +83,9 @@ pub struct RunOutcome {
     pub has_ended: bool,
     /// The path of the list of claimed payments.
     pub claimed: String,
+    /// The ticket of a run without a second person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// Payments of this invocation, by their ends.
     #[serde(skip)]
     pub(crate) now: BTreeMap<String, u64>,
@@ -109,6 +114,7 @@ impl RunOutcome {
             ends: run.ends.clone(),
             has_ended: run.ended_at.is_some(),
             claimed: claimed_path(id, plan.number).to_string(),
+            ticket: run.ticket.as_ref().map(ToString::to_string),
             now: BTreeMap::new(),
             began_at: run.began_at,
         }
@@ -117,6 +123,14 @@ impl RunOutcome {
     fn now(&self, end: UndoEnd) -> u64 {
         self.now.get(end.as_str()).copied().unwrap_or(0)
     }
+}
+
+/// The metrics of a run that begins without a second person.
+#[derive(Debug, Entry)]
+#[entry(rename_all = "PascalCase")]
+pub(crate) struct Bypassed {
+    /// 1.
+    pub(crate) four_eyes_bypassed: u64,
 }
 
 /// The metrics of an invocation that ran.

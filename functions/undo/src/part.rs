@@ -85,7 +85,8 @@ impl<'a> Part<'a> {
         Step::Ended(match head.state {
             State::Cancelled if head.last_change().1 == self.by => UndoEnd::Cancelled,
             State::Cancelled => UndoEnd::AlreadyCancelled,
-            State::Processed(_) | State::Failed(_) => UndoEnd::Settled,
+            State::Processed(_) => UndoEnd::Processed,
+            State::Failed(_) => UndoEnd::Failed,
             State::Pending => UndoEnd::Claimed,
             State::Scheduled if was_claimed => UndoEnd::Claimed,
             State::Scheduled if (&row.payee, row.money) != (&head.payee, head.money) => UndoEnd::Amended,
@@ -126,8 +127,11 @@ impl<'a> Part<'a> {
         if store.has_amendments(payment_id).await? {
             return Ok(Step::Ended(UndoEnd::Lost));
         }
-        if self.undo.now() >= config.zone.completable_until(details.due_date) {
-            return Ok(Step::Ended(UndoEnd::NeverCreated));
+        // A create of the last second may still write the head, so the undo is faster or sees it.
+        if self.undo.now() >= config.zone.headless_from(details.due_date) {
+            // The heads were read earlier.
+            let late = store.hot_heads(std::slice::from_ref(&row.head)).await?.pop();
+            return late.map_or(Ok(Step::Ended(UndoEnd::NeverCreated)), |(_, head)| Ok(self.judge(row, head?)));
         }
         Ok(match store.put_head(&Head::scheduled(&details)).await? {
             PutHead::Created => self.judge(row, Head::scheduled(&details)),

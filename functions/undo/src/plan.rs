@@ -11,10 +11,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::UndoError;
 use crate::function::Undo;
+use crate::logged::Logged;
 use crate::outcome::{PlanOutcome, totals};
 
 /// The most numbers that are tried, and the most tries of a change: others may write plans of the same undo.
 pub(crate) const MAX_TRIES: u32 = 5;
+
+/// The most plans of an undo. Each takes some KB of its item, if its payments are in many currencies.
+pub(crate) const MAX_PLANS: usize = 32;
 
 impl Undo {
     /// Plans the payments as they are. A repeated request makes another plan.
@@ -24,12 +28,20 @@ impl Undo {
         select: &Selector,
         deadline: &Deadline,
     ) -> Result<PlanOutcome, UndoError> {
-        let dates = self.dates(select, deadline).await?;
+        let logged = match select {
+            Selector::Client(client) => self.logged(client, deadline).await?,
+            Selector::Ids(_) | Selector::Account { .. } | Selector::DueDate(_) => Logged::default(),
+        };
+        let dates = self.dates(select, &logged, deadline).await?;
         let held_at = self.hold(id, &dates, deadline).await?;
         let known = retried(deadline, async || self.store.undo(id).await).await?;
-        let first = known.and_then(|undo| undo.plans.last().map(|plan| plan.number)).unwrap_or(0) + 1;
+        let known = known.map(|undo| undo.plans).unwrap_or_default();
+        if known.len() >= MAX_PLANS {
+            return Err(UndoError::TooManyPlans(id.to_string(), MAX_PLANS));
+        }
+        let first = known.last().map_or(0, |plan| plan.number) + 1;
         for number in first..first + MAX_TRIES {
-            let selected = self.select(id, number, select, deadline).await?;
+            let selected = self.select((id, number), (select, &logged), deadline).await?;
             let (file, path) = (selected.file.finish()?, plan_path(id, number));
             let sha256 = hexadecimal(Sha256::digest(&file).as_slice());
             let payload = PutPayload::from(file);
@@ -39,8 +51,15 @@ impl Undo {
                 Err(Error::AlreadyExists { .. }) => continue,
                 Err(error) => return Err(error.into()),
             }
-            let plan =
-                UndoPlan { number, sha256, payments: selected.payments, totals: selected.totals, held_at, run: None };
+            let plan = UndoPlan {
+                number,
+                sha256,
+                inexact: logged.inexact.clone(),
+                payments: selected.payments,
+                totals: selected.totals,
+                held_at,
+                run: None,
+            };
             self.note(id, &plan, deadline).await?;
             return Ok(PlanOutcome {
                 id: id.to_string(),
@@ -51,6 +70,7 @@ impl Undo {
                 totals: totals(&plan.totals),
                 unknown: selected.unknown,
                 unreadable: selected.unreadable,
+                inexact: logged.inexact,
                 is_complete: selected.is_complete,
             });
         }

@@ -10,12 +10,12 @@ use payments_files::{
 use payments_model::undo::Approved;
 use payments_model::{HeadKey, UndoId, causes};
 use payments_store::{UndoPlan, UndoRun, UndoTotals};
-use payments_work::retried;
+use payments_work::{require_consent, retried};
 
 use crate::error::UndoError;
 use crate::function::{Deadlines, Undo};
 use crate::hold::HOLD_WORKS_AFTER;
-use crate::outcome::RunOutcome;
+use crate::outcome::{Bypassed, RunOutcome};
 use crate::part::Part;
 use crate::plan::MAX_TRIES;
 
@@ -29,6 +29,12 @@ impl Undo {
     /// Begins the run of an approved plan, or goes on with it.
     pub(crate) async fn run(&self, approved: &Approved, deadlines: &Deadlines) -> Result<RunOutcome, UndoError> {
         let file = self.plan_file(&approved.id, approved.plan, &approved.sha256).await?;
+        let reader = PlanReader::new(&approved.id, approved.plan, &file)
+            .map_err(|error| UndoError::Damaged(plan_path(&approved.id, approved.plan).to_string(), error))?;
+        if !reader.inexact().is_empty() && !approved.accept_inexact {
+            let reasons = reader.inexact().join("; ");
+            return Err(UndoError::Inexact(approved.plan, approved.id.to_string(), reasons));
+        }
         let undo = self.begin(approved, &file, deadlines).await?;
         self.proceed(undo, approved.plan, &file, deadlines).await
     }
@@ -67,14 +73,14 @@ impl Undo {
         self.proceed(undo, plan.number, &file, deadlines).await
     }
 
-    /// Notes the approval, and begins the run. After a restore, the undo may not know its plan: the file and its hash are enough.
+    /// Checks the consent and notes it, and begins the run, which then goes on without it. After a restore, the undo may not know its plan: the file and its hash are enough.
     async fn begin(
         &self,
         approved: &Approved,
         file: &[u8],
         deadlines: &Deadlines,
     ) -> Result<payments_store::Undo, UndoError> {
-        let Approved { id, plan: number, sha256, approved_by, again } = approved;
+        let Approved { id, plan: number, sha256, approval, ticket, again, .. } = approved;
         for _ in 0..MAX_TRIES {
             let mut undo = self.known(id, &deadlines.work).await?;
             if undo.plans.iter().all(|plan| plan.number != *number) {
@@ -88,8 +94,15 @@ impl Undo {
             if plan.run.is_some() && !again {
                 return Ok(undo);
             }
+            let read = async |name| self.store.agreement(name).await;
+            require_consent(&approved.consent(), (self.now(), &deadlines.work), read).await?;
+            if ticket.is_some() {
+                tracing::warn!(%id, number, ?ticket, "an undo begins without a second person");
+                self.metrics.emit(self.clock.instant(), &Bypassed { four_eyes_bypassed: 1 });
+            }
             plan.run = Some(UndoRun {
-                approved_by: approved_by.clone(),
+                approval: approval.filter(|_| ticket.is_none()),
+                ticket: ticket.clone(),
                 began_at: self.now(),
                 place: 0,
                 ends: BTreeMap::new(),
@@ -120,7 +133,8 @@ impl Undo {
                 *sum += i128::from(row.money.amount.get());
             }
         }
-        Ok(UndoPlan { number, sha256: sha256.to_owned(), payments, totals, held_at: self.now(), run: None })
+        let (sha256, inexact) = (sha256.to_owned(), reader.inexact().to_vec());
+        Ok(UndoPlan { number, sha256, inexact, payments, totals, held_at: self.now(), run: None })
     }
 
     /// Goes on with a run until its end or the deadline.
@@ -198,7 +212,7 @@ impl Undo {
         if rows.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let stays = |end: &UndoEnd| matches!(end, UndoEnd::Claimed | UndoEnd::Settled | UndoEnd::Amended);
+        let stays = |end: &UndoEnd| end.claimed_status().is_some() || *end == UndoEnd::Amended;
         let known: HashMap<&HeadKey, UndoEnd> =
             before.iter().filter(|(_, end)| stays(end)).map(|(row, end)| (&row.head, *end)).collect();
         let (kept, rows): (Vec<PlanRow>, Vec<PlanRow>) =
@@ -222,7 +236,7 @@ impl Undo {
         Ok(retried(&deadlines.last, async || self.store.change_undo(undo).await).await?)
     }
 
-    /// Lists the claimed payments of all parts, for the transaction service's operators.
+    /// Lists the claimed and the settled payments of all parts, for the transaction service's operators.
     async fn list_claimed(&self, id: &UndoId, number: u32, end: u64, deadlines: &Deadlines) -> Result<(), UndoError> {
         let mut csv = claimed_csv(&[], true)?;
         for place in (0..end).step_by(PART) {

@@ -1,16 +1,17 @@
 //! Reads the payments that a plan selects. Cancelled payments are left out.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures::StreamExt as _;
 use payments_boot::Deadline;
 use payments_files::{PlanRow, PlanWriter};
 use payments_model::undo::Selector;
-use payments_model::{AccountId, BusinessDate, Head, PaymentId, Status, UndoId};
+use payments_model::{AccountId, BusinessDate, Head, HeadKey, PaymentId, Status, UndoId};
 use payments_store::{AccountFilter, AccountQuery, DueRange, DueRow, DueUntil, ListOrder, StoreError, UndoTotals};
 
 use crate::error::UndoError;
 use crate::function::Undo;
+use crate::logged::Logged;
 
 /// The most payments of a plan. Its file has about 45 MB then, which one call stores.
 const MAX_PAYMENTS: u64 = 1_000_000;
@@ -44,8 +45,8 @@ pub(crate) struct Selected {
 type Found = (PaymentId, Result<Option<(BusinessDate, PlanRow)>, StoreError>);
 
 impl Selected {
-    fn new(id: &UndoId, plan: u32) -> Result<Self, UndoError> {
-        let file = PlanWriter::new(id, plan)?;
+    fn new(id: &UndoId, plan: u32, inexact: &[String]) -> Result<Self, UndoError> {
+        let file = PlanWriter::new(id, plan, inexact)?;
         let totals = UndoTotals::new();
         Ok(Self { file, payments: 0, totals, unknown: Vec::new(), unreadable: 0, is_complete: true })
     }
@@ -67,6 +68,16 @@ impl Selected {
         Ok(())
     }
 
+    fn add_found(&mut self, (payment_id, found): Found) -> Result<(), UndoError> {
+        match found {
+            Ok(Some((_, row))) => return self.add(&row),
+            Ok(None) if self.unknown.len() < MAX_EXAMPLES => self.unknown.push(payment_id.to_string()),
+            Ok(None) => {}
+            Err(error) => self.add_unreadable(&error),
+        }
+        Ok(())
+    }
+
     fn add_unreadable(&mut self, error: &StoreError) {
         tracing::error!(%error, "a payment cannot be read, and is not in the plan");
         self.unreadable += 1;
@@ -78,6 +89,7 @@ impl Undo {
     pub(crate) async fn dates(
         &self,
         select: &Selector,
+        logged: &Logged,
         deadline: &Deadline,
     ) -> Result<BTreeSet<BusinessDate>, UndoError> {
         Ok(match select {
@@ -86,11 +98,13 @@ impl Undo {
                 let days = u32::try_from(to.days_since(*from)).unwrap_or(0);
                 (0..=days).map(|days| from.plus_days(days)).collect()
             }
-            Selector::Ids(ids) => {
-                let found = self.by_ids(ids, deadline).await?;
-                let rows = found.into_iter().filter_map(|(_, row)| row.ok().flatten());
-                let rows = rows.filter(|(_, row)| row.status.is_none_or(|status| status == Status::Scheduled));
-                rows.map(|(date, _)| date).collect()
+            Selector::Ids(ids) => dates_of(self.by_ids(ids, deadline).await?).collect(),
+            Selector::Client(_) => {
+                let mut dates = BTreeSet::new();
+                for keys in logged.in_batches() {
+                    dates.extend(dates_of(self.by_keys(keys, deadline).await?));
+                }
+                dates
             }
         })
     }
@@ -98,27 +112,23 @@ impl Undo {
     /// Reads the payments of a selection into the file of a plan.
     pub(crate) async fn select(
         &self,
-        id: &UndoId,
-        plan: u32,
-        select: &Selector,
+        (id, plan): (&UndoId, u32),
+        (select, logged): (&Selector, &Logged),
         deadline: &Deadline,
     ) -> Result<Selected, UndoError> {
-        let mut selected = Selected::new(id, plan)?;
+        let mut selected = Selected::new(id, plan, &logged.inexact)?;
         match select {
             Selector::DueDate(date) => self.by_due_date(*date, deadline, &mut selected).await?,
             Selector::Account { id, from, to } => {
                 self.by_account(id, (*from, *to), deadline, &mut selected).await?;
             }
             Selector::Ids(ids) => {
-                for (payment_id, row) in self.by_ids(ids, deadline).await? {
-                    match row {
-                        Ok(Some((_, row))) => selected.add(&row)?,
-                        Ok(None) if selected.unknown.len() < MAX_EXAMPLES => {
-                            selected.unknown.push(payment_id.to_string());
-                        }
-                        Ok(None) => {}
-                        Err(error) => selected.add_unreadable(&error),
-                    }
+                self.by_ids(ids, deadline).await?.into_iter().try_for_each(|found| selected.add_found(found))?;
+            }
+            Selector::Client(_) => {
+                for keys in logged.in_batches() {
+                    let found = self.by_keys(keys, deadline).await?;
+                    found.into_iter().try_for_each(|found| selected.add_found(found))?;
                 }
             }
         }
@@ -206,6 +216,24 @@ impl Undo {
         found.into_iter().collect()
     }
 
+    /// Reads payments by the keys of their heads, at most as many as one call reads. The log knows the key of each. Heads that the hot
+    /// table does not have are looked for.
+    async fn by_keys(&self, keys: &[HeadKey], deadline: &Deadline) -> Result<Vec<Found>, UndoError> {
+        let hot = payments_work::retried(deadline, async || self.store.hot_heads(keys).await).await?;
+        let mut hot: HashMap<HeadKey, _> = hot.into_iter().collect();
+        let (mut found, mut others): (Vec<Found>, Vec<PaymentId>) = Default::default();
+        for key in keys {
+            match hot.remove(key) {
+                Some(head) => {
+                    found.push((key.slot.payment_id, head.map(|head| Some((head.due_date, row_of_head(&head))))))
+                }
+                None => others.push(key.slot.payment_id),
+            }
+        }
+        found.extend(self.by_ids(&others, deadline).await?);
+        Ok(found)
+    }
+
     /// A payment without a head is one whose create was cut off, and which a repetition of it would complete.
     async fn by_id(&self, id: PaymentId) -> Result<Option<(BusinessDate, PlanRow)>, StoreError> {
         let Some(details) = self.store.details(id).await? else { return Ok(None) };
@@ -218,6 +246,13 @@ impl Undo {
         };
         Ok(Some(row))
     }
+}
+
+/// The due dates of what an undo may cancel.
+fn dates_of(found: Vec<Found>) -> impl Iterator<Item = BusinessDate> {
+    let rows = found.into_iter().filter_map(|(_, row)| row.ok().flatten());
+    let rows = rows.filter(|(_, row)| row.status.is_none_or(|status| status == Status::Scheduled));
+    rows.map(|(date, _)| date)
 }
 
 fn row_of_due(row: DueRow) -> PlanRow {

@@ -1,94 +1,27 @@
 //! `undo` alone over the machine: a run cancels the payments of its plan as they were planned, and nothing else.
 
-use anyhow::{Context as _, Result, bail};
+#[path = "undos/kit.rs"]
+mod kit;
+#[path = "undos/logged.rs"]
+mod logged;
+
+use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use object_store::ObjectStoreExt as _;
-use payments_machine::given::{Given, details};
-use payments_model::{Actor, Amended, BusinessDate, Details, Event, Head, Status, UndoId};
-use payments_store::{DueSort, Moved, PutDetails};
-use serde_json::{Value, json};
-use undo::{Config, PlanOutcome, RunOutcome, Undo, UndoOutcome};
+use payments_machine::given::Given;
+use payments_model::{Actor, BusinessDate, Event, Failure, Head, LAST_CREATE, Settlement, Status, UndoId};
+use payments_store::DueSort;
+use serde_json::json;
+use undo::{Config, PlanOutcome, Undo, UndoOutcome};
 
-const ID: &str = "0123456789abcdef";
-const NOW: &str = "2026-11-20T09:00:00Z";
-const TODAY: &str = "2026-11-20";
+use self::kit::{Alone, ID, NOW, TODAY, by_ids, ends, one};
 
-/// `undo` on a machine.
-struct Alone {
-    given: Given,
-    undo: Undo,
-}
-
-impl Alone {
-    async fn start() -> Result<Self> {
-        let given = Given::at(NOW, |_| {}).await?;
-        let files = std::sync::Arc::clone(&given.stack.reports);
-        let new = |config, store, clock, metrics| Undo::new(config, store, files, clock, metrics);
-        let undo = given.function("undo", Config::read, new)?;
-        Ok(Self { given, undo })
-    }
-
-    async fn ask(&self, request: Value) -> Result<UndoOutcome> {
-        self.undo.handle(self.given.scheduled_event(request)?).await.map_err(anyhow::Error::from_boxed)
-    }
-
-    async fn plan(&self, select: Value) -> Result<PlanOutcome> {
-        match self.ask(json!({ "action": "plan", "id": ID, "select": select })).await? {
-            UndoOutcome::Planned(plan) => Ok(plan),
-            UndoOutcome::Ran { .. } => bail!("not a plan"),
-        }
-    }
-
-    async fn run(&self, plan: &PlanOutcome, again: bool) -> Result<RunOutcome> {
-        let request = json!({
-            "action": "run", "id": ID, "plan": plan.plan, "sha256": plan.sha256, "approvedBy": "an action", "again": again,
-        });
-        one(self.ask(request).await?)
-    }
-
-    async fn head(&self, details: &Details) -> Result<Head> {
-        self.given.store.head(&details.key()).await?.context("no head")
-    }
-
-    async fn status(&self, details: &Details) -> Result<Status> {
-        Ok(self.head(details).await?.state.status())
-    }
-
-    /// Gives a payment another amount, as an amendment without new details would.
-    async fn amend(&self, payment: &Details) -> Result<()> {
-        let head = self.head(payment).await?;
-        let mut instruction = payment.instruction.clone();
-        instruction.money.amount = "501".parse()?;
-        let id = payments_model::AmendmentId::derive(payment.payment_id, &"other".parse()?);
-        let now = self.given.stack.clock.now();
-        let amended = payment.amended(&head, id, instruction, (now, Actor::client("test")));
-        anyhow::ensure!(self.given.store.put_details(&amended).await? == PutDetails::Created);
-        let name = amended.amendment.context("an amendment")?.name;
-        let change = Amended { at: now, by: Actor::client("test"), changed: vec!["amountMinor".to_owned()] };
-        let moved = self.given.store.amend(&head, &head.amended(name, &amended, change)).await?;
-        anyhow::ensure!(matches!(moved, Moved::Done(_)));
-        Ok(())
-    }
-
-    /// Creates details without a head, as a create that is cut off leaves them.
-    async fn cut_off(&self, key: &str, date: &str) -> Result<Details> {
-        let details = details(key, date, self.given.stack.clock.now())?;
-        anyhow::ensure!(self.given.store.put_details(&details).await? == PutDetails::Created);
-        Ok(details)
-    }
-}
-
-fn one(outcome: UndoOutcome) -> Result<RunOutcome> {
-    let UndoOutcome::Ran { mut runs } = outcome else { bail!("not a run") };
-    runs.pop().context("no run")
-}
-
-fn ends(run: &RunOutcome) -> Value {
-    json!(run.ends)
-}
-
-fn by_ids(payments: &[&Details]) -> Value {
-    json!({ "ids": payments.iter().map(|details| details.payment_id.to_string()).collect::<Vec<_>>() })
+/// A settlement with this transaction id, or a failure without one.
+fn settlement(transaction: &str) -> Result<Settlement> {
+    Ok(match transaction {
+        "" => Settlement::Failed(Failure::new(Some("AC07"), "The payee's account is closed.")),
+        id => Settlement::Processed(id.parse()?),
+    })
 }
 
 #[tokio::test]
@@ -121,11 +54,29 @@ async fn scheduled_payments_of_a_plan_are_cancelled_and_nothing_else_is_touched(
     let claimed = String::from_utf8(claimed.to_vec())?;
     assert_eq!(claimed.lines().count(), 2);
     assert!(claimed.contains(&pending.payment_id.to_string()), "{claimed}");
-    assert_eq!(alone.given.raised()?, ["Undone 2"]);
+    assert_eq!(alone.given.raised()?, ["FourEyesBypassed 1", "Undone 2"]);
     assert_eq!(alone.given.store.open_undos().await?, []);
     // Another plan of the same undo has what came later, and what was not cancelled.
     let next = alone.plan(json!({ "dueDate": TODAY })).await?;
     assert_eq!((next.plan, next.payments), (2, 2));
+    Ok(())
+}
+
+/// Of what was sent, the transaction service's operators must know what was paid by then.
+#[tokio::test]
+async fn what_was_claimed_is_listed_with_its_status_also_if_it_was_settled() -> Result<()> {
+    let alone = Alone::start().await?;
+    let pending = alone.given.pending("pending").await?;
+    let settled = async |key: &str, how: &str| alone.given.settled_as(key, settlement(how)?, |_| {}).await;
+    let (processed, failed) = (settled("processed", "TX-1").await?, settled("failed", "").await?);
+    let run = alone.run(&alone.plan(by_ids(&[&pending, &processed, &failed])).await?, false).await?;
+    assert_eq!(ends(&run), json!({ "claimed": 1, "processed": 1, "failed": 1 }));
+    let claimed = alone.given.stack.reports.get(&run.claimed.as_str().into()).await?.bytes().await?;
+    let claimed = String::from_utf8(claimed.to_vec())?;
+    for (payment, status) in [(&pending, "PENDING"), (&processed, "PROCESSED"), (&failed, "FAILED")] {
+        let line = format!("{},tenant,landlord,500,GBP,{status}", payment.payment_id);
+        assert!(claimed.lines().any(|known| known == line), "{line} in {claimed}");
+    }
     Ok(())
 }
 
@@ -175,6 +126,17 @@ async fn a_plan_never_replaces_a_file() -> Result<()> {
 }
 
 #[tokio::test]
+async fn an_undo_has_at_most_32_plans() -> Result<()> {
+    let alone = Alone::start().await?;
+    for number in 1..=32 {
+        assert_eq!(alone.plan(json!({ "dueDate": TODAY })).await?.plan, number);
+    }
+    let error = alone.plan(json!({ "dueDate": TODAY })).await.err().context("a plan too many")?;
+    assert!(error.to_string().contains("give the next plan a new id"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_amended_payment_is_left_as_it_is() -> Result<()> {
     let alone = Alone::start().await?;
     let payment = alone.given.scheduled("one", TODAY).await?;
@@ -190,7 +152,13 @@ async fn an_amended_payment_is_left_as_it_is() -> Result<()> {
 
 #[tokio::test]
 async fn a_create_that_was_cut_off_is_completed_and_cancelled_or_listed_if_it_is_too_late() -> Result<()> {
-    for (pass, end) in [(TimeDelta::zero(), "cancelled"), (TimeDelta::hours(16), "never-created")] {
+    // A create that began before 00:30, the last time, may write the head until 00:32.
+    let last = TimeDelta::hours(15) + TimeDelta::minutes(30);
+    for (pass, end) in [
+        (TimeDelta::zero(), "cancelled"),
+        (last + TimeDelta::seconds(30), "cancelled"),
+        (last + LAST_CREATE, "never-created"),
+    ] {
         let alone = Alone::start().await?;
         let payment = alone.cut_off("one", TODAY).await?;
         let plan = alone.plan(by_ids(&[&payment])).await?;
@@ -264,7 +232,7 @@ async fn a_run_without_time_is_open_and_the_schedule_goes_on_with_it() -> Result
     let alone = Alone::start().await?;
     let payment = alone.given.scheduled("one", TODAY).await?;
     let plan = alone.plan(by_ids(&[&payment])).await?;
-    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approvedBy": "an action" });
+    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "ticket": "INC-4711" });
     let mut event = alone.given.scheduled_event(request)?;
     // Enough for the approval, and not for the hold.
     event.context.deadline -= 880_000;
@@ -301,7 +269,7 @@ async fn a_run_that_fails_sets_off_an_alarm_and_stops_no_other() -> Result<()> {
     let alone = Alone::start().await?;
     let payment = alone.given.scheduled("one", TODAY).await?;
     let plan = alone.plan(by_ids(&[&payment])).await?;
-    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approvedBy": "an action" });
+    let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "ticket": "INC-4711" });
     let mut event = alone.given.scheduled_event(request)?;
     event.context.deadline -= 880_000;
     one(alone.undo.handle(event).await.map_err(anyhow::Error::from_boxed)?)?;
@@ -311,5 +279,56 @@ async fn a_run_that_fails_sets_off_an_alarm_and_stops_no_other() -> Result<()> {
     assert!(error.contains("does not have the approved SHA-256"), "{error}");
     let raised = alone.given.raised()?;
     assert!(raised.contains(&"UndoUnfinished 1".to_owned()), "{raised:?}");
+    Ok(())
+}
+
+/// The approval of two persons for this plan. The run goes on with it however long it takes.
+#[tokio::test]
+async fn a_run_checks_the_approval_that_it_names() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    let request = |name: &str| json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "approval": name });
+    let agreed = async |persons: (&str, &str), sha256: &str| {
+        let fields = payments_model::undo::fields(&ID.parse()?, (1, sha256), false);
+        Ok::<_, anyhow::Error>(alone.given.agreed(persons, ("undo", &fields)).await?.to_string())
+    };
+    for (name, why) in [
+        (agreed(("ana", "ana"), &plan.sha256).await?, "another person has to decide"),
+        (agreed(("ana", "ben"), &"0".repeat(64)).await?, "this is not the plan on which two persons decided"),
+    ] {
+        let refused = alone.ask(request(&name)).await.err().context("it is refused")?.to_string();
+        assert!(refused.contains(why) && refused.contains("send \"ticket\""), "{refused}");
+        assert_eq!(alone.given.store.open_undos().await?, []);
+    }
+    alone.given.pass(TimeDelta::seconds(1));
+    let name = agreed(("ana", "ben"), &plan.sha256).await?;
+    let mut event = alone.given.scheduled_event(request(&name))?;
+    event.context.deadline -= 880_000;
+    let run = one(alone.undo.handle(event).await.map_err(anyhow::Error::from_boxed)?)?;
+    assert_eq!((run.has_ended, run.ticket, alone.given.raised()?), (false, None, Vec::new()));
+    alone.given.pass(TimeDelta::hours(5));
+    let run = one(alone.ask(request(&name)).await?)?;
+    assert_eq!((ends(&run), run.has_ended), (json!({ "cancelled": 1 }), true));
+    // To begin again is another run, and needs an approval of its own.
+    let mut again = request(&name);
+    again["again"] = json!(true);
+    let late = alone.ask(again).await.err().context("it is refused")?.to_string();
+    assert!(late.contains("the four hours for a second person are over"), "{late}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_with_a_ticket_sets_off_an_alarm_once() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    for (raised, ticket) in [(true, "INC-4711"), (false, "INC-4712")] {
+        drop(alone.given.raised()?);
+        let request = json!({ "action": "run", "id": ID, "plan": 1, "sha256": plan.sha256, "ticket": ticket });
+        let run = one(alone.ask(request).await?)?;
+        assert_eq!(run.ticket.as_deref(), Some("INC-4711"));
+        assert_eq!(alone.given.raised()?.contains(&"FourEyesBypassed 1".to_owned()), raised, "{ticket}");
+    }
     Ok(())
 }

@@ -4,10 +4,10 @@
 //! change is not made. If an intent has no outcome, its change may have happened.
 
 use payments_http::{EndpointsChanged, Problem, Request};
-use payments_model::ActionId;
 use payments_model::event_filter::event_type;
 use payments_model::webhook::EndpointId;
-use payments_store::{ActionName, AuditIntent, AuditOutcome, LogPosition};
+use payments_model::{ActionId, ActionName};
+use payments_store::{AuditIntent, AuditOutcome, LogPosition};
 
 use crate::choice::Wanted;
 use crate::function::Webhooks;

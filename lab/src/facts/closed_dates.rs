@@ -12,11 +12,13 @@ pub(crate) const REDATE: &str = "b:redate";
 /// Easter 2026.
 const HOLIDAYS: [&str; 2] = ["2026-04-03", "2026-04-06"];
 
+/// Whether the banks are closed on a date.
+pub(crate) fn is_closed(date: NaiveDate) -> bool {
+    matches!(date.weekday(), Weekday::Sat | Weekday::Sun) || HOLIDAYS.contains(&date.to_string().as_str())
+}
+
 /// Returns the first instant of the next open date that has not passed, if a payment is due on a closed one.
 pub(crate) fn opens_after(due: DateTime<Utc>, now: DateTime<Utc>, tz: &Zone) -> Option<String> {
-    let is_closed = |date: NaiveDate| {
-        matches!(date.weekday(), Weekday::Sat | Weekday::Sun) || HOLIDAYS.contains(&date.to_string().as_str())
-    };
     let from = tz.date_of(due).filter(|date| is_closed(*date))?.max(tz.date_of(now)?);
     let open = from.iter_days().find(|date| !is_closed(*date))?;
     Some(tz.start_of(open)?.to_rfc3339_opts(SecondsFormat::Secs, true))

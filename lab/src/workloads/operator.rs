@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_model::recount;
 use payments_queue::Queue;
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -11,6 +12,7 @@ use tokio::task::spawn_local;
 use crate::checks::reversed;
 use crate::plans::broken::Part;
 use crate::time::pause;
+use crate::workloads::approvals::{BOTH, approved};
 use crate::workloads::by_hand;
 use crate::workloads::runbook::Action;
 use crate::world::bank::Bank;
@@ -20,9 +22,6 @@ const AGAIN_AFTER: TimeDelta = TimeDelta::hours(6);
 
 /// The time for which the counters must have kept up before a repair, which comes as long after the recount.
 const BEFORE_A_REPAIR: TimeDelta = TimeDelta::minutes(25 * 60 + 5);
-
-/// The action of the console that two persons agreed on.
-const APPROVAL: &str = "00000000-0000-5000-8000-000000000001";
 
 /// The most tries of a repair: payments of a date may change between its recount and its repair.
 const REPAIRS: usize = 20;
@@ -139,9 +138,22 @@ async fn repaired(bank: &Bank) -> Result<()> {
             found["drifts"].as_array().into_iter().flatten().filter_map(|drift| drift["date"].as_str()).collect();
         let (Some(from), Some(to)) = (dates.iter().min(), dates.iter().max()) else { return Ok(()) };
         pause(BEFORE_A_REPAIR).await;
-        run(bank, "recount", json!({ "action": "repair", "from": from, "to": to, "approval": APPROVAL })).await?;
+        let drift = drift(&found)?;
+        let fields = recount::fields((from.parse()?, to.parse()?), &drift);
+        let approval = approved(bank, BOTH, (recount::REPAIR, &fields)).await?;
+        let repair = json!({ "action": "repair", "from": from, "to": to, "approval": approval, "drift": drift });
+        run(bank, "recount", repair).await?;
     }
     bail!("the counters still differ after {REPAIRS} repairs")
+}
+
+/// The drift that a recount found, as two persons agree on it.
+fn drift(found: &Value) -> Result<String> {
+    let parts = found["drifts"].as_array().into_iter().flatten().map(|drift| {
+        let of = |name| drift[name].as_str().with_context(|| format!("a drift has no {name}"));
+        anyhow::Ok(recount::drift_of(of("date")?.parse()?, "it differs", of("foundAt")?.parse()?, "0"))
+    });
+    Ok(recount::drift(&parts.collect::<Result<Vec<_>>>()?))
 }
 
 /// Handles and deletes every message that a queue shows.

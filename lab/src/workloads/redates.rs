@@ -9,15 +9,17 @@ use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use payments_machine::Environment;
 use payments_machine::layers::attributes::text;
 use payments_machine::layers::random::{Seed, happens};
+use payments_model::redate::{ACTION, fields};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
 use crate::checks::checker::scan;
-use crate::facts::closed_dates::opens_after;
+use crate::facts::closed_dates::{is_closed, opens_after};
 use crate::facts::heads::{due_of, id_of, is_of_head};
 use crate::plans::faults::FaultKind;
 use crate::settings::Settings;
 use crate::time::pause;
+use crate::workloads::approvals::{BOTH, approved};
 use crate::world::bank::Bank;
 use crate::world::lag;
 
@@ -113,7 +115,16 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
         }
         let mut request = json!({ "action": action, "calendar": "GB", "from": from, "to": to });
         // Two persons agreed in the console.
-        (request["approval"], request["most"]) = (json!("00000000-0000-5000-8000-000000000001"), json!(u32::MAX));
+        if action == "move" {
+            let (closed, most) = (
+                from.iter_days().take_while(|date| *date <= to).filter(|it| is_closed(*it)).count(),
+                u64::from(u32::MAX),
+            );
+            let dates = (from.to_string().parse()?, to.to_string().parse()?);
+            let fields = fields("GB", dates, (closed, most));
+            request["approval"] = json!(approved(bank, BOTH, (ACTION, &fields)).await?);
+            request["most"] = json!(most);
+        }
         match bank.scheduled("redate", request, TimeDelta::zero()).await {
             Ok(outcome) => return Ok(outcome),
             // The run was tried for days.

@@ -34,6 +34,7 @@ use crate::workloads::by_hand::heads;
 use crate::workloads::clients::asked_as;
 use crate::workloads::log_loss::{self, LogLoss, set};
 use crate::workloads::restored::{self, Loss};
+use crate::workloads::undos;
 use crate::workloads::unsendable;
 use crate::world::bank::Bank;
 use crate::world::lag;
@@ -145,6 +146,7 @@ impl Operator<'_> {
         let (store, now) = (bank.lambda.operator(), || UtcSecond::new(bank.time.now()).unwrap_or(to));
         self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;
         switches.table_lost.store(false, Ordering::Relaxed);
+        undos::resume(bank).await?;
         self.sweep().await?;
         switches.restoring.store(false, Ordering::Relaxed);
         unsendable::end(bank).await

@@ -111,13 +111,8 @@ impl Read {
                 // The events after the hole may still complete the tables.
                 Err(error @ StoreError::Unreadable { .. }) => {
                     self.holes.push(format!("{error}"));
-                    let next = LogPosition { number: after.number + 1, offset: 0, ..after };
-                    let is_end = head.end_of(after.epoch).is_none_or(|end| next.number >= end);
-                    if is_end && after.epoch == head.epoch {
-                        return Ok(());
-                    }
-                    let following = LogPosition { epoch: head.epoch_after(after.epoch), number: 1, offset: 0 };
-                    after = if is_end { following } else { next };
+                    let Some(next) = head.after_hole(after) else { return Ok(()) };
+                    after = next;
                     continue;
                 }
                 Err(error) => return Err(error.into()),

@@ -25,8 +25,10 @@ payments_model::kinds! {
         Amended = "amended",
         /// The sweep had claimed it, so its request was sent or will be.
         Claimed = "claimed",
-        /// The transaction service had settled it.
-        Settled = "settled",
+        /// The transaction service had processed it.
+        Processed = "processed",
+        /// The transaction service had rejected it.
+        Failed = "failed",
         /// Its create was cut off, and can no longer be completed: no payment will come of it.
         NeverCreated = "never-created",
         /// Its head or its details are lost.
@@ -39,6 +41,23 @@ payments_model::kinds! {
 impl UndoEnd {
     fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|end| end.as_str() == name)
+    }
+
+    /// The status of a payment that the sweep had claimed, as the run found it. Of a payment that a restore made scheduled again, the
+    /// request was sent: it is PENDING. `None` of others.
+    #[must_use]
+    pub fn claimed_status(self) -> Option<Status> {
+        match self {
+            Self::Claimed => Some(Status::Pending),
+            Self::Processed => Some(Status::Processed),
+            Self::Failed => Some(Status::Failed),
+            Self::Cancelled
+            | Self::AlreadyCancelled
+            | Self::Amended
+            | Self::NeverCreated
+            | Self::Lost
+            | Self::Unreadable => None,
+        }
     }
 }
 
@@ -74,11 +93,13 @@ pub struct PlanRow {
     pub status: Option<Status>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Serialize, Deserialize)]
 struct About {
     undo: String,
     plan: u32,
+    /// Why the plan may lack selected payments. Its approval has to know that, so the hash of the file is also of this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    inexact: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -139,7 +160,7 @@ pub fn part_path(id: &UndoId, plan: u32, place: u64) -> Path {
     FileKind::UndoPart.path(&format!("{id}/plan-{plan}/{place:09}"))
 }
 
-/// The path of the payments that a run found claimed: `undo/<id>/plan-<number>/claimed.csv`.
+/// The path of the payments that a run found claimed or settled: `undo/<id>/plan-<number>/claimed.csv`.
 #[must_use]
 pub fn claimed_path(id: &UndoId, plan: u32) -> Path {
     FileKind::UndoClaimed.path(&format!("{id}/plan-{plan}/claimed"))
@@ -150,13 +171,13 @@ pub fn claimed_path(id: &UndoId, plan: u32) -> Path {
 pub struct PlanWriter(GzEncoder<Vec<u8>>);
 
 impl PlanWriter {
-    /// Begins a plan.
+    /// Begins a plan. It is inexact if there are reasons why it may lack selected payments.
     ///
     /// # Errors
     /// No error is known: memory takes all bytes.
-    pub fn new(id: &UndoId, plan: u32) -> std::io::Result<Self> {
+    pub fn new(id: &UndoId, plan: u32, inexact: &[String]) -> std::io::Result<Self> {
         let mut file = GzEncoder::new(Vec::new(), Compression::fast());
-        serde_json::to_writer(&mut file, &About { undo: id.to_string(), plan })?;
+        serde_json::to_writer(&mut file, &About { undo: id.to_string(), plan, inexact: inexact.to_vec() })?;
         file.write_all(b"\n")?;
         Ok(Self(file))
     }
@@ -185,7 +206,10 @@ fn write_line(file: &mut GzEncoder<Vec<u8>>, row: &PlanRow, end: Option<UndoEnd>
 
 /// Reads the payments of a plan one by one, because a plan may have a million.
 #[derive(Debug)]
-pub struct PlanReader<'b>(Lines<BufReader<GzDecoder<&'b [u8]>>>);
+pub struct PlanReader<'b> {
+    lines: Lines<BufReader<GzDecoder<&'b [u8]>>>,
+    inexact: Vec<String>,
+}
 
 impl<'b> PlanReader<'b> {
     /// Begins to read a plan.
@@ -195,8 +219,14 @@ impl<'b> PlanReader<'b> {
     pub fn new(id: &UndoId, plan: u32, bytes: &'b [u8]) -> Result<Self, UndoFileError> {
         let mut lines = BufReader::new(GzDecoder::new(bytes)).lines();
         let about: About = serde_json::from_str(&lines.next().transpose()?.unwrap_or_default())?;
-        let is_ours = about == About { undo: id.to_string(), plan };
-        if is_ours { Ok(Self(lines)) } else { Err(UndoFileError::OtherPlan) }
+        let is_ours = about.undo == id.as_str() && about.plan == plan;
+        if is_ours { Ok(Self { lines, inexact: about.inexact }) } else { Err(UndoFileError::OtherPlan) }
+    }
+
+    /// The reasons why the plan may lack selected payments.
+    #[must_use]
+    pub fn inexact(&self) -> &[String] {
+        &self.inexact
     }
 
     /// Returns the next payments, at most `most`. None are left if there are fewer.
@@ -204,7 +234,7 @@ impl<'b> PlanReader<'b> {
     /// # Errors
     /// [`UndoFileError`] if a line is damaged.
     pub fn next_rows(&mut self, most: usize) -> Result<Vec<PlanRow>, UndoFileError> {
-        self.0.by_ref().take(most).map(|line| read_line(&line?).map(|(row, _)| row)).collect()
+        self.lines.by_ref().take(most).map(|line| read_line(&line?).map(|(row, _)| row)).collect()
     }
 
     /// Skips payments.
@@ -213,7 +243,7 @@ impl<'b> PlanReader<'b> {
     /// [`UndoFileError`] if the text cannot be read.
     pub fn skip(&mut self, count: u64) -> Result<(), UndoFileError> {
         for _ in 0..count {
-            let Some(line) = self.0.next() else { return Ok(()) };
+            let Some(line) = self.lines.next() else { return Ok(()) };
             mem::drop(line?);
         }
         Ok(())
@@ -250,22 +280,23 @@ pub fn decode_part(bytes: &[u8]) -> Result<Vec<(PlanRow, UndoEnd)>, UndoFileErro
     BufReader::new(GzDecoder::new(bytes)).lines().map(read).collect()
 }
 
-/// The claimed payments among results as lines of CSV. The header comes before the first lines.
+/// The claimed payments among results as lines of CSV, also settled ones, with their statuses. The header comes before the first lines.
 ///
 /// # Errors
 /// No error is known.
 pub fn claimed_csv(ends: &[(PlanRow, UndoEnd)], with_header: bool) -> Result<Vec<u8>, csv::Error> {
     let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     if with_header {
-        csv.write_record(["paymentId", "accountId", "payeeAccountId", "amountMinor", "currency"])?;
+        csv.write_record(["paymentId", "accountId", "payeeAccountId", "amountMinor", "currency", "status"])?;
     }
-    for (row, _) in ends.iter().filter(|(_, end)| *end == UndoEnd::Claimed) {
+    for (row, status) in ends.iter().filter_map(|(row, end)| Some((row, end.claimed_status()?))) {
         csv.write_record([
             row.head.slot.payment_id.to_string(),
             row.head.account.to_string(),
             row.payee.to_string(),
             row.money.amount.get().to_string(),
             row.money.currency.to_string(),
+            status.to_string(),
         ])?;
     }
     csv.into_inner().map_err(|error| error.into_error().into())
@@ -290,11 +321,11 @@ mod tests {
     #[test]
     fn a_plan_is_read_as_it_was_written_and_no_other_is() {
         let (id, rows) = ("0123456789abcdef".parse().unwrap(), [row(Some(Status::Scheduled)), row(None)]);
-        let mut file = PlanWriter::new(&id, 3).unwrap();
+        let mut file = PlanWriter::new(&id, 3, &["a gap".to_owned()]).unwrap();
         rows.iter().for_each(|row| file.add(row).unwrap());
         let file = file.finish().unwrap();
         let mut read = PlanReader::new(&id, 3, &file).unwrap();
-        assert_eq!(read.next_rows(3).unwrap(), rows);
+        assert_eq!((read.next_rows(3).unwrap(), read.inexact()), (rows.to_vec(), ["a gap".to_owned()].as_slice()));
         let mut read = PlanReader::new(&id, 3, &file).unwrap();
         read.skip(1).unwrap();
         assert_eq!(read.next_rows(1).unwrap(), rows[1..]);
@@ -306,10 +337,12 @@ mod tests {
 
     #[test]
     fn a_part_is_read_as_it_was_written_and_claimed_payments_are_listed() {
-        let ends = [(row(None), UndoEnd::Cancelled), (row(Some(Status::Pending)), UndoEnd::Claimed)];
+        let ends = UndoEnd::ALL.iter().map(|end| (row(None), *end)).collect::<Vec<_>>();
         assert_eq!(decode_part(&encode_part(&ends).unwrap()).unwrap(), ends);
         let csv = String::from_utf8(claimed_csv(&ends, true).unwrap()).unwrap();
-        let lines = "paymentId,accountId,payeeAccountId,amountMinor,currency\r\n626e8292-8e84-575a-b684-0af73927405b,tenant,landlord,500,GBP\r\n";
-        assert_eq!(csv, lines);
+        let lines: Vec<_> = csv.split_terminator("\r\n").collect();
+        assert_eq!(lines[0], "paymentId,accountId,payeeAccountId,amountMinor,currency,status");
+        let line = |status| format!("626e8292-8e84-575a-b684-0af73927405b,tenant,landlord,500,GBP,{status}");
+        assert_eq!(lines[1..], ["PENDING", "PROCESSED", "FAILED"].map(line));
     }
 }

@@ -89,7 +89,7 @@ pub use business_days::{
 };
 pub use calendar::instant::{BusinessDate, CalendarError, UtcSecond, YEARS};
 pub use calendar::scheduled_for::ScheduledFor;
-pub use calendar::zone::{BusinessZone, zone_data_number, zone_data_version};
+pub use calendar::zone::{BusinessZone, LAST_CREATE, zone_data_number, zone_data_version};
 pub use counts::DayCounts;
 pub use currency::Currency;
 pub use json_text::JsonText;
@@ -98,7 +98,7 @@ pub use log::event_filter::{self, EventFields, EventFilter, PreviousFields};
 pub use log::kind::EventKind;
 pub use log::marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
-pub use operation::action::{ActionId, ActionIdError};
+pub use operation::action::{ActionId, ActionIdError, ActionName, ActionNameError};
 pub use operation::day_limit::{DayLimit, DayLimitError, DayTotal};
 pub use operation::second::{self, Consent, Person, PlanHash, Ticket};
 pub use operation::switch::{Hold, MAX_HOLDS, MAX_REASON, Switch, SwitchChange};

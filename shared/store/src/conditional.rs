@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::error::Error;
 
+use aws_sdk_dynamodb::config::{self, retry::RetryConfig};
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -36,6 +37,11 @@ conditional_error!(PutItemError, UpdateItemError, DeleteItemError);
 /// The result of a conditional write, or of its failed condition: then the item in its place, if
 /// there is one and the write asked for it.
 pub(crate) type Conditional<T> = Result<T, Option<Item>>;
+
+/// The settings of a write that the SDK does not repeat: its failed condition says that it was not made.
+pub(crate) fn once() -> config::Builder {
+    config::Builder::new().retry_config(RetryConfig::disabled())
+}
 
 /// Tells a failed condition from other failures of `operation`.
 pub(crate) fn conditional<T, E: ConditionalError>(

@@ -1,6 +1,7 @@
 //! The one driver of paced work: rounds of calls until nothing is left, the deadline comes, or calls keep failing.
 //! Beside it, the switch, which stops some of it.
 
+mod consent;
 mod drive;
 mod halt;
 mod retried;
@@ -9,6 +10,7 @@ mod round;
 mod scheduled_run;
 mod switch;
 
+pub use consent::{NoConsent, require_consent};
 pub use drive::{Work, drive};
 pub use halt::Halt;
 pub use retried::retried;

@@ -102,10 +102,13 @@ async fn a_limit_costs_a_unit_for_each_hundred_claims_of_a_shard_and_what_was_no
 
 #[tokio::test]
 async fn two_sweeps_beside_each_other_claim_no_more_than_the_limit() -> Result<()> {
-    for limit in ["payments=60", "payments=119", "payments=120"] {
+    // Within one second, a claim looks like the other sweep's.
+    for (limit, millis) in
+        ["payments=60", "payments=119", "payments=120"].into_iter().flat_map(|limit| [(limit, 7), (limit, 0)])
+    {
         let fixture = Fixture::limited(4, limit).await?;
         let intents = fixture.due(120).await?;
-        fixture.faults.calls_take(TimeDelta::milliseconds(7));
+        fixture.faults.calls_take(TimeDelta::milliseconds(millis));
         let (one, other) = tokio::join!(fixture.tick(Action::Sweep), fixture.tick(Action::Sweep));
         let claimed_by_both = swept(one?)?.claimed + swept(other?)?.claimed;
         let most: u64 = limit.trim_start_matches("payments=").parse()?;
@@ -130,5 +133,23 @@ async fn a_date_whose_release_is_damaged_is_held() -> Result<()> {
     assert_eq!((outcome.claimed, outcome.days_held), (0, 1));
     claims(&fixture).await?.held_since.context("it is not noted")?;
     assert_eq!(claimed(&fixture, &intents).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_damaged_payment_takes_no_room_from_sweep_to_sweep() -> Result<()> {
+    let fixture = Fixture::limited(1, "payments=3").await?;
+    let intents = fixture.due(3).await?;
+    let head = fixture.world.heads(&intents[0].account).await?.pop().context("no head")?;
+    // No claim can be added to this trail.
+    let damage =
+        fixture.client.update_item().table_name(&fixture.tables().payments).update_expression("SET trail = :text");
+    let damage = damage.key("pk", head["pk"].clone()).key("sk", head["sk"].clone());
+    damage.expression_attribute_values(":text", text("damage")).send().await?;
+    for sweep in 0..4 {
+        let outcome = swept(fixture.tick(Action::Sweep).await?)?;
+        assert_eq!((outcome.failed, outcome.days_held), (1, 0), "{sweep}: {outcome:?}");
+        assert_eq!(claims(&fixture).await?.reserved.payments, 2, "{sweep}");
+    }
     Ok(())
 }

@@ -74,7 +74,6 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a head unlike its details", "dispatch", "DisagreeingPayments", disagreeing().await?),
         ("a calendar that ends soon", "recount", "CalendarEnds", calendar_ends().await?),
         ("payments that refuse another date", "redate", "LeftOnClosedDate", left().await?),
-        ("a damaged head of an undo", "undo", "UndoUnfinished", undo_of_a_damaged_head().await?),
         ("a file that is gone", "report", "ReportFileAltered", file_gone().await?),
         ("a journal of a log that was lost", "publish", "JournalMissed", of_lost_log("journal").await?),
         ("a bus of a log that was lost", "publish", "BusMissed", of_lost_log(Bus::CONSUMER).await?),
@@ -93,6 +92,9 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         let lines = changed(pointer, value).await?;
         faults.push(of_lines(day, what, "stream-aggregator", alarms, &lines)?);
     }
+    let lines = undo_of_a_damaged_head().await?;
+    let alarms = &["UndoUnfinished", "FourEyesBypassed"];
+    faults.push(of_lines(day, "an undo of a damaged head, with a ticket", "undo", alarms, &lines)?);
     // Each with the hour of its run.
     let (world, mut runs) = (world_of(CLAIMED).await?, Vec::new());
     for now in [ONE, "2090-06-15T02:10:00Z", "2090-06-15T03:10:00Z"] {
@@ -264,7 +266,7 @@ async fn undo_of_a_damaged_head() -> Result<Vec<String>> {
     let head = world.heads(ACCOUNT).await?.into_iter().next().context("no head")?;
     world.update(&head, NO_AMOUNT, &[(":value", number(0))]).await?;
     drop(world.outside.metrics.take());
-    ask(json!({ "action": "run", "id": id, "plan": 1, "sha256": plan["sha256"], "approvedBy": "an action" })).await?;
+    ask(json!({ "action": "run", "id": id, "plan": 1, "sha256": plan["sha256"], "ticket": "INC-4711" })).await?;
     Ok(world.outside.metrics.take())
 }
 

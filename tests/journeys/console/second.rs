@@ -1,8 +1,9 @@
 //! Four eyes: an action waits for a second person, and happens once, if that person approves the same plan in time.
 
 use anyhow::{Context as _, Result};
-use payments_model::PlanHash;
-use payments_store::{ActionName, Approval, AuditEntry};
+use payments_model::second::NamedBy;
+use payments_model::{ActionName, PlanHash};
+use payments_store::{Approval, AuditEntry};
 use payments_tests::tables::audited;
 use payments_tests::{Ask, CrashPoints, World};
 use serde_json::{Value, json};
@@ -19,9 +20,17 @@ const LETTERS: usize = 101;
 const LATER: &str = "2026-11-20T13:00:00Z";
 const TOO_LATE: &str = "2026-11-20T13:00:01Z";
 
+/// The issuer of tokens.
+const ISSUER: &str = "https://login.example.com";
+
 /// A token of the client that acts, with these scopes beside inspect.
 pub(super) fn signed(person: &str, scope: &str) -> Value {
-    token(&json!({ "client_id": "local-console", "sub": person, "scope": format!("payments/inspect {scope}") }))
+    signed_at(ISSUER, person, scope)
+}
+
+fn signed_at(issuer: &str, person: &str, scope: &str) -> Value {
+    let scope = format!("payments/inspect {scope}");
+    token(&json!({ "iss": issuer, "client_id": "local-console", "sub": person, "scope": scope }))
 }
 
 pub(super) fn ana() -> Value {
@@ -82,7 +91,7 @@ pub(super) fn decision_on(wish: &str, name: ActionName, hash: &PlanHash) -> Ask 
     ask.header("Content-Type", "application/x-www-form-urlencoded").text(&form)
 }
 
-fn look(name: ActionName) -> Ask {
+pub(super) fn look(name: ActionName) -> Ask {
     let form = format!("at={}&id={}", name.previewed_at, name.id);
     let ask = Ask::post("/console/approvals/look");
     ask.header("Content-Type", "application/x-www-form-urlencoded").text(&form)
@@ -135,6 +144,8 @@ async fn a_second_person_sees_the_same_plan_and_approves_it_once() -> Result<()>
     assert_eq!(entry.outcome.and_then(|outcome| outcome.second).as_deref(), Some("o:ben"));
     let page = view(&world, &ben(), "audit").await?;
     assert!(page.contains(">ana<") && page.contains(">ben<") && !page.contains("waits for"), "{page}");
+    let looked = world.send_authorized(&ben(), look(intent.name)).await?.with_status(200)?;
+    assert!(looked.text.contains("the move has begun") && !looked.text.contains("efuse"), "{looked}");
     // Nothing more happens, whoever repeats what.
     add(&world, 1)?;
     for (who, ask) in [(ben(), approve), (ben(), decision(&world, "refuse").await?), (ana(), offer.ask())] {
@@ -170,11 +181,18 @@ async fn one_person_is_not_two() -> Result<()> {
         json!({ "client_id": "local-console", "sub": "ben", "scope": "payments/approve" }),
         json!({ "client_id": "local-console", "sub": "ben", "scope": scope, "custom:accounts": "tenant" }),
     ] {
+        let mut claims = claims;
+        claims["iss"] = json!(ISSUER);
         for ask in [approve.clone(), decision(&world, "refuse").await?] {
             let claims = payments_machine::event::jwt(&claims);
             world.send_authorized(&claims, ask).await?.with_status(403).with_context(|| claims.to_string())?;
         }
     }
+    // Another issuer's names, or none's.
+    let elsewhere = &signed_at("https://sso.example.com", "ben", "payments/approve");
+    let refused = world.send_authorized(elsewhere, approve.clone()).await?.with_status(403)?;
+    assert!(refused.field("detail").contains("the issuer of the tokens, changed"), "{refused}");
+    world.send_authorized(&signed_at("", "ben", "payments/approve"), approve.clone()).await?.with_status(403)?;
     world.send_authorized(&Value::Null, approve).await?.with_status(401)?;
     assert_eq!((decided(&world, name).await?, moved(&world)), (None, 0));
     Ok(())
@@ -282,7 +300,8 @@ async fn of_two_who_decide_at_once_the_first_counts() -> Result<()> {
         let (hash, person) = (intent.first.context("it needs one person")?.hash, "ben".parse()?);
         let is_approved = wish == "approve";
         let (by, request) = ("o:ben".to_owned(), "other".to_owned());
-        let first = Approval { name, at: world.now(), is_approved, person, by, hash, request };
+        let named_by = NamedBy { claim: "sub".parse()?, issuer: ISSUER.to_owned() };
+        let first = Approval { name, at: world.now(), is_approved, person, named_by, by, hash, request };
         assert_eq!(world.store().await.put_approval(&first).await?, None);
         let approve = decision(&world, "approve").await?;
         world.send_authorized(&cem, approve).await?.with_status(200)?;

@@ -2,12 +2,13 @@
 
 use anyhow::{Context as _, Result};
 use payments_machine::given::turn_switch;
-use payments_model::Hold;
+use payments_model::{DayCounts, DayTotal, Hold, Status};
+use payments_store::DateCounters;
 use payments_tests::tables::{audited, item, text};
 use payments_tests::{Reply, World};
 
 use super::acting::{Offered, confirm, offered, preview, preview_of};
-use super::second::{ana, bank, ben, decision_on, signed};
+use super::second::{ana, bank, ben, decision_on, look, signed};
 use super::{page, rent};
 
 const BEGAN: &str = "2026-12-01T14:02:00Z";
@@ -129,6 +130,30 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
 }
 
 #[tokio::test]
+async fn a_date_that_its_limit_holds_is_not_overdue() -> Result<()> {
+    let world = due().await?;
+    let (store, date) = (world.store().await, "2026-12-01".parse()?);
+    store.note_day_held(date, BEGAN.parse()?).await?;
+    for now in [BEGAN, "2026-12-02T14:02:00Z"] {
+        world.set_clock(now)?;
+        let strip = page(&world, "attention").await?;
+        assert!(strip.contains("<b>Payments due on Tue 1 Dec 2026 are held by their limit</b>"), "{strip}");
+        assert!(strip.contains("#alarms?at=dayheld") && !strip.contains("overdue"), "{strip}");
+    }
+    let waiting = page(&world, "waiting").await?;
+    assert!(waiting.contains(", held</small>") && !waiting.contains(" late</small>"), "{waiting}");
+    let day = page(&world, "day?date=2026-12-01").await?;
+    assert!(day.contains(">held</span>") && !day.contains("overdue"), "{day}");
+    // Claims go on: what is left is late.
+    let one = DayTotal { payments: 1, ..DayTotal::default() };
+    let freed = store.reserve_claims(date, &one, &"payments=1".parse()?, Some("2026-12-02T14:00:00Z".parse()?)).await?;
+    let strip = page(&world, "attention").await?;
+    assert!(freed && strip.contains("<b>1 overdue</b>") && !strip.contains("are held"), "{strip}");
+    assert!(page(&world, "day?date=2026-12-01").await?.contains("overdue"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_full_or_damaged_switch_says_what_to_do() -> Result<()> {
     let world = due().await?;
     let at = BEGAN.parse()?;
@@ -178,6 +203,42 @@ async fn one_person_stops_and_holds_and_two_resume_and_release() -> Result<()> {
         world.send_authorized(&ben(), approve).await?.with_status(200)?;
         let freed = world.store().await.switch().await?;
         assert!(!freed.stopped && freed.holds.is_empty() && freed.freed_at.is_some(), "{second}: {freed:?}");
+    }
+    Ok(())
+}
+
+/// The second person sees the numbers of the first and today's, and more than the first saw is not freed.
+#[tokio::test]
+async fn what_grew_since_the_first_person_asked_is_not_freed() -> Result<()> {
+    let dates = "from=2026-11-20&to=2026-11-20";
+    for (first, second, form) in [("stop", "resume", ""), ("hold-dates", "release-dates", dates)] {
+        let world = bank(0).await?;
+        turned_by_ana(&world, first, form).await?;
+        for (asked_again, is_done) in [(false, false), (true, true)] {
+            if asked_again {
+                world.set_clock("2026-11-20T09:00:01Z")?;
+            }
+            turned_by_ana(&world, second, form).await?;
+            let trail = world.audit_trail().await?;
+            let mut waits = trail.iter().filter(|entry| entry.intent.action == second && entry.outcome.is_none());
+            let intent = &waits.next().context("no intent")?.intent;
+            let hash = intent.first.as_ref().context("it needs one person")?.hash.clone();
+            if !asked_again {
+                let today = "2026-11-20".parse()?;
+                let mut counts = DayCounts::default();
+                counts.shift(Status::Scheduled, 7);
+                let counted = world.store().await.correct_counters(today, &DateCounters::default(), &counts).await?;
+                assert!(counted, "it is counted already");
+            }
+            let looked = world.send_authorized(&ben(), look(intent.name)).await?.with_status(200)?.text;
+            assert!(looked.contains("7 to claim, 0 pending") && looked.contains(">claims<"), "{second}: {looked}");
+            assert_eq!(looked.contains("data-approval=\"approve\""), is_done, "{second}: {looked}");
+            let approve = decision_on("approve", intent.name, &hash);
+            let done = world.send_authorized(&ben(), approve).await?.with_status(200)?.text;
+            assert_eq!(done.contains("Preview it again, and ask anew"), !is_done, "{second}: {done}");
+            let switch = world.store().await.switch().await?;
+            assert_eq!(!switch.stopped && switch.holds.is_empty(), is_done, "{second}: {switch:?}");
+        }
     }
     Ok(())
 }

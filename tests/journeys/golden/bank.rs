@@ -1,13 +1,14 @@
 //! Golden items of the bank's own work: runs, figures, the report's run, drift, findings, the audit trail.
 
+use payments_model::second::NamedBy;
 use payments_model::{
-    ActionId, Actor, BusinessDate, DayCounts, DayTotal, Failure, Finding, FindingClosed, HeadKey, Hold, Money,
-    PaymentId, PlanHash, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
+    ActionId, ActionName, Actor, BusinessDate, DayCounts, DayTotal, Failure, Finding, FindingClosed, HeadKey, Hold,
+    Money, PaymentId, PlanHash, Settlement, Slot, State, Status, Switch, SwitchChange, Told,
 };
 use payments_store::key::LANES;
 use payments_store::{
-    ActionName, Approval, AuditIntent, AuditOutcome, ClosedFinding, DayRelease, Evidence, First, Job, LastRun,
-    ReportFile, ReportRun, Store, Undo, UndoPlan, UndoRun,
+    Approval, AuditIntent, AuditOutcome, ClosedFinding, DayRelease, Evidence, First, Job, LastRun, ReportFile,
+    ReportRun, Store, Undo, UndoPlan, UndoRun,
 };
 use payments_tests::prelude::*;
 
@@ -44,12 +45,19 @@ async fn put_runs(store: &Store) -> Result<()> {
 /// An undo whose run is not at its end, of a plan with a payment without a head.
 fn undo() -> Result<Undo> {
     let ends = [("cancelled".to_owned(), 1_249), ("claimed".to_owned(), 1)].into();
-    let run =
-        UndoRun { approved_by: "an action".to_owned(), began_at: AT.parse()?, place: 1_250, ends, ended_at: None };
+    let run = UndoRun {
+        approval: Some(actions()?[2]),
+        ticket: None,
+        began_at: AT.parse()?,
+        place: 1_250,
+        ends,
+        ended_at: None,
+    };
     let gbp = "GBP".parse()?;
     let totals = [((Some(Status::Scheduled), gbp), (1_250, 1 << 64)), ((None, gbp), (1, 500))].into();
     let plan = UndoPlan {
         number: 1,
+        inexact: vec!["the log has no head".to_owned()],
         sha256: "f".repeat(64),
         payments: 1_251,
         totals,
@@ -136,7 +144,8 @@ async fn put_action(store: &Store, name: ActionName, n: usize) -> Result<()> {
     let (action, arguments) = ("cancel", "payments: 626e8292-8e84-575a-b684-0af73927405b\nreason: twice");
     let hash = PlanHash::from_facts(action, arguments);
     let is_of_two = n >= 2;
-    let first = if is_of_two { Some(First { person: "ana".parse()?, hash: hash.clone() }) } else { None };
+    let named_by = NamedBy { claim: "sub".parse()?, issuer: "https://login.example.com".to_owned() };
+    let first = First { person: "ana".parse()?, named_by: named_by.clone(), hash: hash.clone() };
     let intent = AuditIntent {
         name,
         at,
@@ -145,14 +154,14 @@ async fn put_action(store: &Store, name: ActionName, n: usize) -> Result<()> {
         request: "request-2".to_owned(),
         action: action.to_owned(),
         arguments: arguments.to_owned(),
-        first,
+        first: is_of_two.then_some(first),
     };
     store.put_audit_intent(&intent).await?;
     let second = is_of_two.then(|| "o:ben".to_owned());
     if is_of_two {
         let person = "ben".parse()?;
         let (by, request) = ("o:ben".to_owned(), "request-3".to_owned());
-        store.put_approval(&Approval { name, at, is_approved: n == 2, person, by, hash, request }).await?;
+        store.put_approval(&Approval { name, at, is_approved: n == 2, person, named_by, by, hash, request }).await?;
     }
     if n == 0 || n == 2 {
         let result = "cancelled\nthe other was late".to_owned();

@@ -71,7 +71,7 @@ fn undone() -> Result<(UndoId, [(PlanRow, UndoEnd); 2])> {
 }
 
 fn plan_of(id: &UndoId, rows: impl IntoIterator<Item = PlanRow>) -> Result<Vec<u8>> {
-    let mut plan = PlanWriter::new(id, 1)?;
+    let mut plan = PlanWriter::new(id, 1, &["the log has no head".to_owned()])?;
     rows.into_iter().try_for_each(|row| plan.add(&row))?;
     Ok(plan.finish()?)
 }

@@ -90,7 +90,7 @@ async fn an_undone_payment_costs_what_a_cancel_costs() -> Result<()> {
     };
     let plan = json!(undo(json!({ "action": "plan", "id": id, "select": { "dueDate": due_date } })).await?);
     assert_eq!(plan["payments"], 100);
-    let run = json!({ "action": "run", "id": id, "plan": 1, "sha256": plan["sha256"], "approvedBy": "an action" });
+    let run = json!({ "action": "run", "id": id, "plan": 1, "sha256": plan["sha256"], "ticket": "INC-4711" });
     assert_eq!(json!(undo(run).await?)["runs"][0]["ends"], json!({ "cancelled": 100 }));
     let mut writes = world.take_write_units();
     writes.retain(|(_, place), _| place != "history");

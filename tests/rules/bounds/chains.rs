@@ -31,7 +31,7 @@ pub(super) const CANCEL: Chain =
 
 /// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
 /// one, and then one for the data of some of its payments.
-pub(super) const CHAINS: [Chain; 20] = [
+pub(super) const CHAINS: [Chain; 21] = [
     CREATE,
     AMEND,
     CANCEL,
@@ -71,11 +71,18 @@ pub(super) const CHAINS: [Chain; 20] = [
         longest: 4,
         has_budget: true,
     },
-    // The switch is read and changed, up to two times. A preview reads it, and the counters.
+    // The switch is read and changed, up to two times. A resume or a release, of one version, reads the counters before its only change.
     Chain {
         package: "console",
         path: "functions/console/src/actions/switch.rs",
-        calls: 3,
+        calls: 1,
+        longest: 4,
+        has_budget: false,
+    },
+    Chain {
+        package: "console",
+        path: "functions/console/src/actions/freeing.rs",
+        calls: 2,
         longest: 4,
         has_budget: false,
     },

@@ -142,7 +142,7 @@ async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize)
             "recount" => ("recount", json!({ "action": work, "from": DAY, "to": DAY }), &["/drifts/0/recounted/total"]),
             "undo" => {
                 let approved =
-                    json!({ "action": "run", "id": UNDO, "plan": 1, "sha256": plan["sha256"], "approvedBy": "a test" });
+                    json!({ "action": "run", "id": UNDO, "plan": 1, "sha256": plan["sha256"], "ticket": "a test" });
                 ("undo", approved, &["/runs/0/ends/cancelled"])
             }
             "archive" => ("archive", action, &["/archived", "/alreadyGone"]),

@@ -1,12 +1,12 @@
 //! The dialogs of two persons: the notice of the first, what waits, and the plan on which the second decides.
 
 use maud::{Markup, html};
-use payments_model::Person;
-use payments_store::ActionName;
+use payments_model::{ActionName, Person};
+use payments_store::{Asked, Standing, WAITS};
 
 use crate::actions::dialog::{CLOSE, Named, title};
+use crate::actions::freed::Now;
 use crate::actions::preview::{Buttons, Preview};
-use crate::asked::{Asked, Standing, WAITS};
 use crate::html::{fact, link, person_of};
 use crate::panel::hidden;
 use crate::times::Times;
@@ -39,13 +39,16 @@ pub(super) fn stands(action: &Named, asked: &Asked, times: Times) -> Markup {
 }
 
 /// The dialog of the second person.
-pub(super) fn looked(action: &Named, asked: &Asked, person: &Person, times: Times) -> Markup {
-    let may_decide = matches!(asked.standing(times.now), Standing::Waits(_)) && *person != asked.first.person;
+pub(super) fn looked(action: &Named, asked: &Asked, (person, now): (&Person, Option<&Now>), times: Times) -> Markup {
+    let is_beyond = now.is_some_and(|now| now.is_beyond);
+    let waits = matches!(asked.standing(times.now), Standing::Waits(_));
+    let may_decide = waits && *person != asked.first.person;
     html! {
         (title(&format!("{}?", action.title)))
         div class="body" {
-            p { b { (person_of(&asked.intent.by)) } " asks for this, and it needs a second person. It happens as soon as you approve. Refused, it is over." }
-            @if !may_decide && *person == asked.first.person { p class="notice" { "You asked for it, so another person has to decide." } }
+            p { b { (person_of(&asked.intent.by)) } " asks for this, and it needs a second person." @if waits { " It happens as soon as you approve. Refused, it is over." } }
+            @if waits && *person == asked.first.person { p class="notice" { "You asked for it, so another person has to decide." } }
+            @if waits && is_beyond { p class="notice" { "More payments wait now than the first person saw, so this cannot be approved. Refuse it, and ask anew." } }
             (state(action, asked, times))
             section class="panel" { dl class="facts" {
                 (fact("Asked by", &html! { (person_of(&asked.intent.by)) " " span class="quiet any" { (asked.first.person) } }))
@@ -55,6 +58,7 @@ pub(super) fn looked(action: &Named, asked: &Asked, person: &Person, times: Time
                     @let (name, value) = line.split_once(": ").unwrap_or(("", line));
                     (fact(name, &html! { @for part in value.split("; ") { span class="any" { (part) } br; } }))
                 }
+                @if let Some(now) = now { (fact("Now", &html! { b { (now.named) } })) }
                 (fact("Plan", &html! { span class="id" title=(asked.first.hash) { (asked.first.hash.short()) } " " span class="quiet" { "the same in both dialogs" } }))
             } }
             p { (entry(asked.intent.name)) }
@@ -63,7 +67,7 @@ pub(super) fn looked(action: &Named, asked: &Asked, person: &Person, times: Time
             (CLOSE)
             @if may_decide {
                 (decides("refuse", "Refuse", "danger", asked))
-                (decides("approve", "Approve", "fill", asked))
+                @if !is_beyond { (decides("approve", "Approve", "fill", asked)) }
             }
         }
     }
@@ -91,6 +95,5 @@ fn state(action: &Named, asked: &Asked, times: Times) -> Markup {
 }
 
 fn entry(name: ActionName) -> Markup {
-    let entry = format!("{}_{}", name.previewed_at, name.id);
-    html! { a href=(link("audit", &[("entry", &entry)])) { "Audit entry" } }
+    html! { a href=(link("audit", &[("entry", &name.to_string())])) { "Audit entry" } }
 }

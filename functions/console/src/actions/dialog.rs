@@ -1,8 +1,8 @@
 //! The dialogs of actions: the preview, and the outcome, which says what was done, what was not, and where to look.
 
 use maud::{Markup, PreEscaped, html};
-use payments_model::{PaymentId, UtcSecond};
-use payments_store::{ActionName, AuditOutcome, Job};
+use payments_model::{ActionName, PaymentId, UtcSecond};
+use payments_store::{AuditOutcome, Job};
 
 use crate::actions::preview::Preview;
 use crate::html::{link, payment_link};

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use payments_http::{CountsView, Problem, ProblemKind};
-use payments_model::recount::REPAIRABLE_AFTER;
+use payments_model::recount::{REPAIRABLE_AFTER, drift, drift_of};
 use payments_model::{BusinessDate, DayCounts, PlanHash, UtcSecond};
 use payments_store::Evidence;
 
@@ -38,7 +38,8 @@ impl Drifted {
         let all = serde_json::to_string(&(views, evidence.moves)).unwrap_or_default();
         let facts = PlanHash::from_facts(&date.to_string(), &all);
         let (recounted, counters) = (counts_in_words(&evidence.recounted), counts_in_words(counters));
-        format!("{date}: {recounted} instead of {counters}, found {}, {}", evidence.found_at, facts.short())
+        let words = format!("{recounted} instead of {counters}");
+        drift_of(*date, &words, evidence.found_at, facts.short())
     }
 }
 
@@ -50,7 +51,7 @@ impl Drift {
     }
 
     fn lines(&self) -> String {
-        self.0.iter().map(Drifted::line).collect::<Vec<_>>().join("; ")
+        drift(&self.0.iter().map(Drifted::line).collect::<Vec<_>>())
     }
 
     pub(super) fn shown(&self, times: Times) -> Markup {

@@ -5,7 +5,7 @@
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::second::ALONE;
-use payments_model::{ActionId, BusinessDate, Status, recount, redate};
+use payments_model::{ActionName, BusinessDate, Status, recount, redate};
 use payments_store::Job;
 use serde_json::{Map, Value};
 
@@ -66,12 +66,12 @@ impl Run {
             "start-report" => Ok(Self::Report),
             "start-archive" => Ok(Self::Archive),
             "start-recount" => date(form, "from").and_then(|from| Ok(Self::Recount { from, to: date(form, "to")? })),
-            "repair-counters" => form.get("from", MAX_DATE_BYTES).and_then(|from| {
+            recount::REPAIR => form.get("from", MAX_DATE_BYTES).and_then(|from| {
                 let (to, drift) = (form.get("to", MAX_DATE_BYTES)?, form.take("drift", MAX_DRIFT_BYTES)?);
                 Ok(Self::Repair { from, to, drift: (!drift.is_empty()).then_some(drift) })
             }),
             "look-for-redates" => Ok(Self::Look),
-            "redate" => form.get("calendar", MAX_CALENDAR_BYTES).and_then(|calendar| {
+            redate::ACTION => form.get("calendar", MAX_CALENDAR_BYTES).and_then(|calendar| {
                 let (from, to) = (form.get("from", MAX_DATE_BYTES)?, form.get("to", MAX_DATE_BYTES)?);
                 Ok(Self::Redate { calendar, from, to, shown: shown(form)? })
             }),
@@ -86,9 +86,9 @@ impl Run {
             Self::Report => "start-report",
             Self::Archive => "start-archive",
             Self::Recount { .. } => "start-recount",
-            Self::Repair { .. } => "repair-counters",
+            Self::Repair { .. } => recount::REPAIR,
             Self::Look => "look-for-redates",
-            Self::Redate { .. } => "redate",
+            Self::Redate { .. } => redate::ACTION,
         }
     }
 
@@ -114,15 +114,17 @@ impl Run {
                 let dates = [("from", from), ("to", to)].into_iter();
                 dates.filter_map(|(name, date)| date.map(|date| (name, date.to_string()))).collect()
             }
+            // The functions judge the consent to these fields.
             Self::Repair { from, to, drift } => {
-                let dates = [("from", from.to_string()), ("to", to.to_string())];
-                dates.into_iter().chain(drift.clone().map(|drift| ("drift", drift))).collect()
+                let mut fields = recount::fields((*from, *to), drift.as_deref().unwrap_or_default());
+                fields.retain(|(name, _)| *name != "drift" || drift.is_some());
+                fields
             }
             Self::Redate { calendar, from, to, shown } => {
-                let asked = [("calendar", calendar.clone()), ("from", from.to_string()), ("to", to.to_string())];
-                let shown =
-                    shown.map(|shown| [("dates", shown.dates.to_string()), ("payments", shown.payments.to_string())]);
-                asked.into_iter().chain(shown.into_iter().flatten()).collect()
+                let numbers = shown.unwrap_or(Shown { dates: 0, payments: 0 });
+                let mut fields = redate::fields(calendar, (*from, *to), (numbers.dates, numbers.payments));
+                fields.retain(|(name, _)| shown.is_some() || !matches!(*name, "dates" | "payments"));
+                fields
             }
         }
     }
@@ -176,16 +178,22 @@ impl Run {
         }
     }
 
-    /// The function's input: that of its schedule, if it has one. If two persons agreed, it names their action, and how many
-    /// payments they saw.
-    fn input(&self, approved: Option<ActionId>) -> String {
+    /// The function's input: that of its schedule, if it has one. If two persons agreed, it names their action, and what
+    /// they saw.
+    fn input(&self, approved: Option<ActionName>) -> String {
         let fields =
             self.without_numbers().fields().into_iter().map(|(name, value)| (name.to_owned(), Value::String(value)));
         let mut input = Map::from_iter(fields);
         input.insert("action".to_owned(), self.function().1.into());
         input.extend(approved.map(|action| ("approval".to_owned(), action.to_string().into())));
-        if let (Some(_), Self::Redate { shown: Some(shown), .. }) = (approved, self) {
-            input.insert("most".to_owned(), shown.payments.into());
+        match self {
+            Self::Redate { shown: Some(shown), .. } if approved.is_some() => {
+                input.insert("most".to_owned(), shown.payments.into());
+            }
+            Self::Repair { drift: Some(drift), .. } if approved.is_some() => {
+                input.insert("drift".to_owned(), drift.as_str().into());
+            }
+            _ => {}
         }
         Value::Object(input).to_string()
     }
@@ -292,7 +300,7 @@ impl Console {
     }
 
     /// Starts the function, unless a pause or a stop began meanwhile.
-    pub(super) async fn start(&self, run: &Run, approved: Option<ActionId>) -> Result<String, Problem> {
+    pub(super) async fn start(&self, run: &Run, approved: Option<ActionName>) -> Result<String, Problem> {
         if let Some(standstill) = self.standstill_of_run(run).await? {
             return Err(standstill.problem());
         }
@@ -325,7 +333,8 @@ impl Console {
         from: Option<BusinessDate>,
         to: Option<BusinessDate>,
     ) -> Result<Vec<BusinessDate>, Problem> {
-        let asked = recount::Request { action: recount::Action::Recount, from, to, ticket: None, approval: None };
+        let asked =
+            recount::Request { action: recount::Action::Recount, from, to, ticket: None, approval: None, drift: None };
         asked.dates(self.config.business_days.zone(), self.clock.now()).map_err(wrong_dates)
     }
 

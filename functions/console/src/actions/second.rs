@@ -6,19 +6,21 @@
 
 use maud::Markup;
 use payments_http::{Answer, Form, Problem, ProblemKind, Request};
-use payments_model::second::ALONE;
-use payments_model::{Person, PlanHash};
-use payments_store::{ActionName, Approval, AuditIntent, AuditOutcome, First};
+use payments_model::second::{ALONE, NamedBy};
+use payments_model::{ActionName, Person, PlanHash};
+use payments_store::{Approval, Asked, AuditIntent, AuditOutcome, First, NotApproved, Standing};
 
 use crate::actions::dialog::ended;
 use crate::actions::preview::Preview;
 use crate::actions::{Action, MAX_AT_BYTES, MAX_BODY_BYTES, MAX_ID_BYTES, decision};
-use crate::asked::{Asked, Standing};
 use crate::function::{Console, no_such_page};
 use crate::told::REFUSED;
 
 /// The digits of a plan's hash.
 const HASH_BYTES: usize = 64;
+
+/// The longest issuer, in bytes.
+const MAX_ISSUER_BYTES: usize = 500;
 
 /// The requests of a second person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,7 @@ impl Console {
         match action {
             Action::MoveLetters(letters) => letters.shown.is_some_and(|shown| shown > ALONE),
             Action::Start(run) => run.needs_second(),
+            Action::Undo(undoing) => undoing.needs_second(),
             Action::Switch(turn) => turn.frees() && self.config.sign_in.is_some(),
             Action::Cancel(_) | Action::SendAgain(_) | Action::CloseFinding(_) | Action::Endpoint(..) => false,
         }
@@ -55,7 +58,8 @@ impl Console {
             return Ok(None);
         }
         let hash = PlanHash::from_facts(action.name(), &action.arguments());
-        Ok(Some(First { person: self.person(request)?, hash }))
+        let (person, named_by) = self.person(request)?;
+        Ok(Some(First { person, named_by, hash }))
     }
 
     /// The preview of an action with the notice of the second person, if it needs one.
@@ -70,18 +74,22 @@ impl Console {
     }
 
     /// The person of a token.
-    fn person(&self, request: &Request<'_>) -> Result<Person, Problem> {
+    fn person(&self, request: &Request<'_>) -> Result<(Person, NamedBy), Problem> {
         let refused = |detail: String| Problem::new(ProblemKind::Forbidden, detail);
         let acts = self.config.sign_in.as_ref().is_some_and(|sign_in| sign_in.operate_client_id.is_some());
-        let Some(claim) = self.config.person_claim.as_deref().filter(|_| acts) else {
+        let Some(claim) = self.config.person_claim.as_ref().filter(|_| acts) else {
             let detail = "This needs two persons, and this console knows none: deploy with PersonClaim and \
                           ConsoleOperateClientId (cargo local: --require-tokens), or invoke the function with a ticket.";
             return Err(refused(detail.to_owned()));
         };
-        let named = request.claim(claim).unwrap_or_default().parse::<Person>();
-        named.map_err(|error| {
+        let named = request.claim(claim.as_str()).unwrap_or_default().parse::<Person>();
+        let person = named.map_err(|error| {
             refused(format!("This needs two persons, and the token's claim {claim} names none: {error}."))
-        })
+        })?;
+        let issuer = request.claim("iss").filter(|issuer| (1..=MAX_ISSUER_BYTES).contains(&issuer.len()));
+        let issuer =
+            issuer.ok_or_else(|| refused("This needs two persons, and the token names no issuer.".to_owned()))?;
+        Ok((person, NamedBy { claim: claim.clone(), issuer: issuer.to_owned() }))
     }
 
     /// The dialog of the first person after the confirmation.
@@ -97,7 +105,7 @@ impl Console {
     /// Answers a second person, who looks at an action, approves it or refuses it.
     pub(crate) async fn decide(&self, request: &Request<'_>) -> Result<Answer, Problem> {
         self.require_rights(request)?;
-        let person = self.person(request)?;
+        let (person, named_by) = self.person(request)?;
         request.query(&[])?;
         let wish = Wish::read(request.console_name()).ok_or_else(no_such_page)?;
         let mut form = request.form(MAX_BODY_BYTES)?;
@@ -107,11 +115,18 @@ impl Console {
         let asked = self.asked(name).await?.ok_or_else(no_such_action)?;
         let action = Action::from_intent(&asked.intent)?;
         let shown = match hash {
-            None => decision::looked(&action.named(), &asked, &person, self.times()),
+            None => {
+                let waits = matches!(asked.standing(self.clock.now()), Standing::Waits(_));
+                let now = match &action {
+                    Action::Switch(turn) if waits => self.numbers_now(turn).await?,
+                    _ => None,
+                };
+                decision::looked(&action.named(), &asked, (&person, now.as_ref()), self.times())
+            }
             Some(hash) => {
                 let (now, by) = (self.clock.now(), request.operator().to_string());
                 let (is_approved, request) = (wish == Wish::Approve, request.gateway_id().to_owned());
-                let decision = Approval { name, at: now, is_approved, person, by, hash, request };
+                let decision = Approval { name, at: now, is_approved, person, named_by, by, hash, request };
                 self.decided(&asked, &action, decision).await?
             }
         };
@@ -125,7 +140,7 @@ impl Console {
         if matches!(standing, Standing::Ended | Standing::Lapsed) {
             return self.asked_dialog(action, name).await;
         }
-        asked.judge(&decision, decision.at)?;
+        asked.judge(&decision, decision.at).map_err(not_approved)?;
         let known = self.store.put_approval(&decision).await?.unwrap_or_else(|| decision.clone());
         let is_same = (&known.person, known.is_approved) == (&decision.person, decision.is_approved);
         // The SDK repeats a call whose reply was lost, and finds its own decision.
@@ -142,7 +157,7 @@ impl Console {
         let Some(decision) = asked.decision.as_ref().filter(|_| asked.outcome.is_none()) else {
             return self.asked_dialog(action, name).await;
         };
-        asked.judge(decision, self.clock.now())?;
+        asked.judge(decision, self.clock.now()).map_err(not_approved)?;
         let since = asked.intent.at;
         if decision.is_approved {
             let by = asked.intent.by.parse().map_err(Problem::internal)?;
@@ -164,6 +179,10 @@ impl Wish {
             _ => None,
         }
     }
+}
+
+fn not_approved(why: NotApproved) -> Problem {
+    Problem::new(ProblemKind::Forbidden, format!("This is not done: {why}."))
 }
 
 fn no_such_action() -> Problem {

@@ -25,7 +25,7 @@ impl Standstill {
                 "The parameter Paused is set, so this is not done. Resume with Paused=none, then preview it again."
             }
             Self::Stopped => {
-                "All claims and sends are stopped, so this is not done. Resume them in Bank, then preview it again. If Bank cannot read the switch, see the alarm SwitchUnreadable."
+                "All claims and sends are stopped, so this is not done. Bank says who stopped them: ask before you resume, then preview it again. If Bank cannot read the switch, see the alarm SwitchUnreadable."
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
-use payments_model::{Actor, BusinessDate, Hold, MAX_HOLDS, Status, Switch, SwitchChange, UtcSecond};
+use payments_model::{Actor, BusinessDate, Hold, MAX_HOLDS, Switch, SwitchChange, UtcSecond};
 
+use crate::actions::freed::{Freed, Seen};
 use crate::actions::preview::{Buttons, Preview};
 use crate::actions::reason::{REASON, Reason, asked};
 use crate::function::Console;
@@ -12,30 +13,29 @@ use crate::html::{day, fact, grouped};
 use crate::operations::BankQueue;
 use crate::views::switch::changed;
 
-/// The longest date and the longest version of a switch, in bytes.
+/// The longest date, in bytes.
 const MAX_DATE_BYTES: usize = 10;
-const MAX_VERSION_BYTES: usize = 20;
 
 /// The dates before today whose payments a resume's preview counts. The sweep claims older ones, too.
-const DAYS_BACK: u32 = 31;
+pub(super) const DAYS_BACK: u32 = 31;
 
 /// The most dates that the preview of a hold counts.
-const DAYS_COUNTED: u32 = 400;
+pub(super) const DAYS_COUNTED: u32 = 400;
 
 /// The most tries of a change, if other changes of the switch are faster.
 const TRIES: usize = 2;
 
 /// A turn of the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+pub(super) enum Turn {
     /// Stop all claims, redrives and sends.
     Stop,
-    /// Resume them. The preview showed the switch at this version.
-    Resume(Option<u64>),
+    /// Resume them, as the preview showed.
+    Resume(Option<Seen>),
     /// Claim no payment of these due dates.
     Hold(BusinessDate, BusinessDate),
-    /// End the hold of exactly these due dates. The preview showed the switch at this version.
-    Release(BusinessDate, BusinessDate, Option<u64>),
+    /// End the hold of exactly these due dates, as the preview showed.
+    Release(BusinessDate, BusinessDate, Option<Seen>),
 }
 
 /// A turn of the switch with its reason, which the confirmation has.
@@ -56,9 +56,9 @@ impl TurnSwitch {
     pub(super) fn read(name: &str, form: &mut Form) -> Option<Result<Self, Problem>> {
         let turn = match name {
             STOP => Ok(Turn::Stop),
-            RESUME => version(form).map(Turn::Resume),
+            RESUME => Seen::read(form).map(Turn::Resume),
             HOLD => dates(form).map(|(from, to)| Turn::Hold(from, to)),
-            RELEASE => dates(form).and_then(|(from, to)| Ok(Turn::Release(from, to, version(form)?))),
+            RELEASE => dates(form).and_then(|(from, to)| Ok(Turn::Release(from, to, Seen::read(form)?))),
             _ => return None,
         };
         Some(turn.and_then(|turn| Ok(Self { turn, reason: Reason::read(form)? })))
@@ -83,15 +83,13 @@ impl TurnSwitch {
     }
 
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
-        let (dates, version) = match self.turn {
-            Turn::Stop => (None, None),
-            Turn::Resume(version) => (None, version),
-            Turn::Hold(from, to) => (Some((from, to)), None),
-            Turn::Release(from, to, version) => (Some((from, to)), version),
+        let dates = match self.turn {
+            Turn::Stop | Turn::Resume(_) => None,
+            Turn::Hold(from, to) | Turn::Release(from, to, _) => Some((from, to)),
         };
         let dates = dates.map(|(from, to)| [("from", from.to_string()), ("to", to.to_string())]);
         let mut fields: Vec<_> = dates.into_iter().flatten().collect();
-        fields.extend(version.map(|version| ("version", version.to_string())));
+        fields.extend(self.turn.seen().into_iter().flat_map(Seen::fields));
         fields.extend(self.reason.iter().map(|reason| (REASON, reason.as_str().to_owned())));
         fields
     }
@@ -101,6 +99,10 @@ impl TurnSwitch {
         self.reason.is_some() && !matches!(self.turn, Turn::Resume(None) | Turn::Release(_, _, None))
     }
 
+    pub(super) fn turn(&self) -> Turn {
+        self.turn
+    }
+
     /// Whether payments are claimed or sent after it that were not before.
     pub(super) fn frees(&self) -> bool {
         matches!(self.turn, Turn::Resume(_) | Turn::Release(..))
@@ -108,6 +110,14 @@ impl TurnSwitch {
 }
 
 impl Turn {
+    /// The state that the preview of a resume or a release showed.
+    pub(super) fn seen(self) -> Option<Seen> {
+        match self {
+            Self::Resume(seen) | Self::Release(_, _, seen) => seen,
+            Self::Stop | Self::Hold(..) => None,
+        }
+    }
+
     /// The switch after this turn; or a line that says why it stays as it is.
     fn applied(self, known: &Switch, change: &SwitchChange, since: UtcSecond) -> Result<Switch, String> {
         // The same confirmation came again, or its first reply was lost.
@@ -124,7 +134,7 @@ impl Turn {
                 Some(last) if is_own(last) => self.done(),
                 _ => "not resumed, nothing is stopped".to_owned(),
             }),
-            Self::Resume(seen) if seen != Some(known.version) => {
+            Self::Resume(seen) if seen.map(|seen| seen.version) != Some(known.version) => {
                 Err("not resumed, the switch changed since the preview".to_owned())
             }
             Self::Stop => {
@@ -147,11 +157,11 @@ impl Turn {
                 }
             },
             Self::Release(from, to, seen) => match hold(from, to) {
-                Some(_) if seen != Some(known.version) => {
+                Some(_) if seen.map(|seen| seen.version) != Some(known.version) => {
                     Err("not released, the switch changed since the preview".to_owned())
                 }
                 None if known.freed_at.is_some_and(|at| at >= since)
-                    && seen.is_some_and(|seen| seen < known.version) =>
+                    && seen.is_some_and(|seen| seen.version < known.version) =>
                 {
                     Err(self.done())
                 }
@@ -191,8 +201,9 @@ impl Console {
                 "Do not stop",
             ),
             Turn::Resume(_) => {
-                seen.turn = Turn::Resume(Some(known.version));
-                (self.resumed(&known).await?, "Resume", "Keep it stopped")
+                let freed = self.freed(turn.turn, &known).await?;
+                seen.turn = Turn::Resume(Some(Seen { version: known.version, freed }));
+                (self.resumed(&known, freed).await?, "Resume", "Keep it stopped")
             }
             Turn::Hold(from, to) => (
                 html! {
@@ -203,7 +214,8 @@ impl Console {
                 "Do not hold them",
             ),
             Turn::Release(from, to, _) => {
-                seen.turn = Turn::Release(from, to, Some(known.version));
+                let freed = self.freed(turn.turn, &known).await?;
+                seen.turn = Turn::Release(from, to, Some(Seen { version: known.version, freed }));
                 let hold = known.holds.iter().find(|hold| (hold.from, hold.to) == (from, to));
                 let shown = html! {
                     @if let Some(hold) = hold { p { "Held " (changed(&hold.change, self.times())) } }
@@ -227,18 +239,12 @@ impl Console {
     }
 
     /// The payments that a resume has claimed and sent.
-    async fn resumed(&self, known: &Switch) -> Result<Markup, Problem> {
-        let today = self.today();
-        let counters = self.store.counters(today.minus_days(DAYS_BACK), today).await?;
-        let count = |status, held: bool| -> i64 {
-            let dates = counters.iter().filter(|(date, _)| !held || !known.is_held(**date));
-            dates.map(|(_, counters)| counters.counts.count(status).max(0)).sum()
-        };
+    async fn resumed(&self, known: &Switch, freed: Freed) -> Result<Markup, Problem> {
         let waiting = self.operations.queue(BankQueue::Requests).await?.waiting;
         Ok(html! {
             section class="panel" { dl class="facts" {
-                (fact("To claim", &html! { b { (grouped(count(Status::Scheduled, true).into())) } " scheduled, due today or in the 31 days before, and not held. The sweep claims those that are due, and older ones" }))
-                (fact("Pending", &html! { (grouped(count(Status::Pending, false).into())) ": redrives send those whose request was skipped, an hour or more after their claim" }))
+                (fact("To claim", &html! { b { (grouped(freed.claims.into())) } " scheduled, due today or in the 31 days before, and not held. The sweep claims those that are due, and older ones" }))
+                (fact("Pending", &html! { (grouped(freed.pending.into())) ": redrives send those whose request was skipped, an hour or more after their claim" }))
                 (fact("In the queue", &html! { "about " (grouped(waiting.into())) " requests, which the stop left there" }))
                 (fact("Held", &html! { (known.holds.len()) " holds stay" }))
             } }
@@ -267,10 +273,7 @@ impl Console {
 
     /// The scheduled payments of some dates.
     async fn counted(&self, from: BusinessDate, to: BusinessDate, name: &str) -> Result<Markup, Problem> {
-        let first = from.max(self.today().minus_days(DAYS_BACK)).min(to);
-        let last = to.min(first.plus_days(DAYS_COUNTED));
-        let counters = self.store.counters(first, last).await?;
-        let scheduled: i64 = counters.values().map(|date| date.counts.count(Status::Scheduled).max(0)).sum();
+        let (scheduled, (first, last)) = self.scheduled(from, to).await?;
         Ok(html! {
             section class="panel" { dl class="facts" {
                 (fact(name, &html! { b { (grouped(scheduled.into())) } @if (first, last) != (from, to) { " from " (day(first)) " to " (day(last)) ", and others before or after" } }))
@@ -289,6 +292,7 @@ impl Console {
                 Ok(next) => next,
                 Err(line) => return Ok(line),
             };
+            self.require_no_more(turn.turn, &known).await?;
             if self.store.change_switch(&next).await? {
                 return Ok(self.done(turn.turn, &next));
             }
@@ -304,14 +308,6 @@ const UNREADABLE: &str =
 fn dates(form: &mut Form) -> Result<(BusinessDate, BusinessDate), Problem> {
     let (from, to): (BusinessDate, BusinessDate) = (form.get("from", MAX_DATE_BYTES)?, form.get("to", MAX_DATE_BYTES)?);
     if from > to { Err(invalid_field("to", &"it is before the first date")) } else { Ok((from, to)) }
-}
-
-/// Reads the version of the switch that a preview showed. A preview has none.
-fn version(form: &mut Form) -> Result<Option<u64>, Problem> {
-    const FIELD: &str = "version";
-    let text = form.take(FIELD, MAX_VERSION_BYTES)?;
-    let parsed = (!text.is_empty()).then(|| text.parse()).transpose();
-    parsed.map_err(|_| invalid_field(FIELD, &"it has to be the version of the switch"))
 }
 
 /// `on Tue 1 Dec`, or `from Tue 1 Dec to Wed 2 Dec`.

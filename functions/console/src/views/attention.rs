@@ -6,6 +6,7 @@ mod switch;
 mod trouble;
 
 use chrono::TimeDelta;
+use futures::future::try_join;
 use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_model::{Finding, State, Status, Switch};
@@ -40,7 +41,7 @@ type Found = Result<Vec<Trouble>, &'static str>;
 
 impl Console {
     /// The strip of troubles, the most urgent first. It reads no shard of an index: the switch, the last run of each job, the open findings, the
-    /// counters of the last dates, the webhook endpoints with their places and the head of the log, the findings of the recount, the actions of
+    /// counters and held dates of the last month, the webhook endpoints with their places and the head of the log, the findings of the recount, the actions of
     /// the last hours, the sizes of the queues without a receiver, and the gate of the requests.
     pub(crate) async fn attention(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
@@ -169,20 +170,29 @@ impl Console {
         Ok(switch::gate(&state).into_iter().collect())
     }
 
-    /// The payments of the last dates that are neither claimed nor held, by the counters.
+    /// The payments that the limit of their date holds, and those of past dates that are neither claimed nor held, by the counters.
     async fn overdue(&self, switch: Option<&Switch>, times: Times) -> Found {
         let today = self.today();
-        let counters = self.store.counters(today.minus_days(OVERDUE_DAYS), today.minus_days(1)).await;
-        let counters = counters.map_err(|error| unknown("Overdue payments", &error))?;
+        let from = today.minus_days(OVERDUE_DAYS);
+        let read = try_join(self.store.counters(from, today), self.store.days_held(from, today)).await;
+        let (counters, limited) = read.map_err(|error| unknown("Overdue payments", &error))?;
         let scheduled = |counters: &DateCounters| counters.counts.count(Status::Scheduled).max(0);
-        let late = counters.iter().map(|(date, counters)| (*date, scheduled(counters))).filter(|(_, count)| *count > 0);
-        let is_held = |date| switch.is_some_and(|switch| switch.is_held(date));
-        let late: Vec<_> = late.filter(|(date, _)| !is_held(*date)).collect();
-        let Some((first, _)) = late.first() else { return Ok(Vec::new()) };
+        let left = counters.iter().map(|(date, counters)| (*date, scheduled(counters))).filter(|(_, count)| *count > 0);
+        let is_late = |date| date < today && !switch.is_some_and(|switch| switch.is_held(date));
+        let (mut troubles, mut late) = (Vec::new(), Vec::new());
+        for (date, count) in left {
+            match limited.get(&date).and_then(|claims| claims.held_since) {
+                Some(since) => troubles.push(switch::beyond_limit(date, since, count, times)),
+                None if is_late(date) => late.push((date, count)),
+                None => {}
+            }
+        }
+        let Some((first, _)) = late.first() else { return Ok(troubles) };
         let title = format!("{} overdue", grouped(late.iter().map(|(_, count)| i128::from(*count)).sum()));
         let more = html! { "Due before today and not claimed, the first on " (times.date(*first)) };
         let (target, runbook) = (link("waiting", &[]), PAYMENTS_OVERDUE);
-        Ok(vec![Trouble { view: "waiting", target, runbook, until: None, title, more }])
+        troubles.push(Trouble { view: "waiting", target, runbook, until: None, title, more });
+        Ok(troubles)
     }
 
     /// The actions that wait for a second person.

@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
 use payments_http::{Problem, ProblemKind, Query, Request};
-use payments_model::{BusinessDate, UtcSecond};
-use payments_store::{ActionName, AuditEntry, AuditMonth, AuditPage, StoreError};
+use payments_model::{ActionName, BusinessDate, UtcSecond};
+use payments_store::{Asked, AuditEntry, AuditMonth, AuditPage, Standing, StoreError};
 
 use crate::actions::decision;
-use crate::asked::{Asked, Standing, Waiting};
+use crate::asked::Waiting;
 use crate::function::Console;
 use crate::html::{copied, fact, foreign, link, payment_link, person_of, top};
 use crate::panel::{cards, empty, head};
@@ -270,7 +270,7 @@ fn place(parameter: &'static str, text: &str) -> Result<ActionName, Problem> {
 }
 
 fn place_text(name: ActionName) -> String {
-    format!("{}_{}", name.previewed_at, name.id)
+    name.to_string()
 }
 
 /// A month in words: `November 2026`.

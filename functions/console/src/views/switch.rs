@@ -1,12 +1,16 @@
 //! The switch: whether all claims and sends are stopped, the holds of due dates, and their meaning for a payment.
 
+pub(crate) mod plans;
+mod undos;
+
+use futures::future::try_join;
 use maud::{Markup, html};
-use payments_model::{Switch, SwitchChange};
+use payments_model::{BusinessDate, Switch, SwitchChange};
 use payments_store::StoreError;
 
 use crate::function::Console;
 use crate::guides::{INCIDENT, SWITCH_UNREADABLE};
-use crate::html::{fact, foreign};
+use crate::html::{fact, foreign, link};
 use crate::panel::{hidden, opens, panel};
 use crate::times::Times;
 
@@ -53,6 +57,7 @@ pub(crate) fn switched(switch: Option<&Switch>, times: Times) -> Markup {
             }
             (hidden("step", "preview"))
         }
+        p class="pad" { a href=(link("undos", &[])) { "Undo a wrong feed…" } }
         details class="pad" {
             summary { "What a stop means for a payment, by its place" }
             dl class="facts" { @for (place, meaning) in MEANINGS { (fact(place, &html! { (meaning) })) } }
@@ -71,6 +76,12 @@ impl Console {
             }
             read => read.map(Some),
         }
+    }
+
+    /// Whether the switch or its limit holds a date: two reads.
+    pub(crate) async fn is_held(&self, date: BusinessDate) -> Result<bool, StoreError> {
+        let (switch, limited) = try_join(self.known_switch(), self.store.days_held(date, date)).await?;
+        Ok(limited.contains_key(&date) || switch.is_some_and(|switch| switch.is_held(date)))
     }
 }
 

@@ -41,7 +41,7 @@ struct Pending<'r> {
 }
 
 impl Console {
-    /// The view of late payments. It reads each shard of the `due` index twice, the switch, the last runs, and the heads of the pending payments that
+    /// The view of late payments. It reads each shard of the `due` index twice, the switch, the held dates, the last runs, and the heads of the pending payments that
     /// it shows.
     pub(crate) async fn waiting(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;

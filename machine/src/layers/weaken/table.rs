@@ -102,6 +102,8 @@ pub enum Weakness {
     UnsentAcknowledged,
     /// `settle` acknowledges results whose calls failed.
     UnsettledAcknowledged,
+    /// A function that checks an approval does not compare its two persons.
+    OnePersonTwice,
 }
 
 impl Weakness {
@@ -305,6 +307,14 @@ static TABLE: &[(Weakness, Row)] = &[
         }),
     ),
     (
+        Weakness::OnePersonTwice,
+        answer(&["recount", "redate", "undo"], |operation, reply| {
+            if operation == "GetItem" && reply.status == 200 {
+                reply.change(second_is_another);
+            }
+        }),
+    ),
+    (
         Weakness::SettledAnew,
         answer(&["settle"], |operation, reply| {
             if operation == "PutItem" && reply.status == 400 {
@@ -313,6 +323,16 @@ static TABLE: &[(Weakness, Row)] = &[
         }),
     ),
 ];
+
+/// Makes the second person of a decision another one than the first.
+fn second_is_another(body: &mut Value) -> bool {
+    let item = &mut body["Item"];
+    let is_decision = item["decision"].is_object();
+    if is_decision {
+        item["person"] = json!({ "S": "another" });
+    }
+    is_decision
+}
 
 /// Trusts an earlier read, which may be a moment old.
 fn trust(seen: &mut Seen<'_>) {

@@ -35,6 +35,10 @@ enum First {
 /// an hour after that day. So a head that is missing within this time was never written, and was not archived.
 const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
 
+/// The time after which a create that began within the grace has ended: `ingest` ends within 28 s, which `tests/rules` compares, and
+/// clocks differ by at most a minute.
+pub const LAST_CREATE: TimeDelta = TimeDelta::minutes(2);
+
 /// The bank's time zone (`BUSINESS_TIME_ZONE`). It never changes in a stack's life.
 ///
 /// ```
@@ -127,6 +131,13 @@ impl BusinessZone {
     #[must_use]
     pub fn completable_until(self, due_date: BusinessDate) -> UtcSecond {
         self.end_of(due_date).saturating_add(COMPLETION_GRACE)
+    }
+
+    /// The time from which no create may write the head of details of this due date, not even one that began before
+    /// [`completable_until`](Self::completable_until). The archive begins later.
+    #[must_use]
+    pub fn headless_from(self, due_date: BusinessDate) -> UtcSecond {
+        self.completable_until(due_date).saturating_add(LAST_CREATE)
     }
 
     /// The first instant after a business day.

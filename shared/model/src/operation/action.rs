@@ -1,4 +1,4 @@
-//! Actions of operators in the console: their ids.
+//! Actions of operators in the console: their ids and names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +27,40 @@ impl ActionId {
     pub fn derive(request_id: &str, at: UtcSecond, what: &str) -> Self {
         let name = format!("{}:{request_id}{at}{}:{what}", request_id.len(), what.len());
         Self(Uuid::new_v5(&NAMESPACE, name.as_bytes()))
+    }
+}
+
+/// An action's name: the time of its preview, and its id. As a text, `<previewedAt>_<actionId>`, as the console's links name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActionName {
+    /// The time of its preview.
+    pub previewed_at: UtcSecond,
+    /// Its id.
+    pub id: ActionId,
+}
+
+/// Why a text is not the name of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an action's name is the time of its preview and its id, such as 2026-12-01T09:00:00Z_00000000-0000-5000-8000-000000000001; its link in the console's Audit has it"
+)]
+pub struct ActionNameError;
+
+impl FromStr for ActionName {
+    type Err = ActionNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (at, id) = text.split_once('_').ok_or(ActionNameError)?;
+        match (at.parse(), id.parse()) {
+            (Ok(previewed_at), Ok(id)) => Ok(Self { previewed_at, id }),
+            _ => Err(ActionNameError),
+        }
+    }
+}
+
+impl fmt::Display for ActionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.previewed_at, self.id)
     }
 }
 
@@ -61,5 +95,8 @@ mod tests {
         }
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(id.to_string().to_uppercase().parse::<ActionId>(), Err(ActionIdError));
+        let name = ActionName { previewed_at: at, id };
+        assert_eq!(name.to_string().parse(), Ok(name));
+        assert_eq!(id.to_string().parse::<ActionName>(), Err(ActionNameError));
     }
 }

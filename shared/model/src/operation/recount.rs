@@ -5,7 +5,7 @@ use std::iter::successors;
 use chrono::TimeDelta;
 use serde::Deserialize;
 
-use super::action::ActionId;
+use super::action::ActionName;
 use super::second::{Consent, Ticket, parsed};
 use crate::calendar::instant::{BusinessDate, UtcSecond};
 use crate::calendar::zone::BusinessZone;
@@ -44,7 +44,38 @@ pub struct Request {
     pub ticket: Option<Ticket>,
     /// The action of the console that two persons agreed on.
     #[serde(default, deserialize_with = "parsed")]
-    pub approval: Option<ActionId>,
+    pub approval: Option<ActionName>,
+    /// The drift on which they agreed.
+    #[serde(default)]
+    pub drift: Option<String>,
+}
+
+/// The name of a repair as an action of the console.
+pub const REPAIR: &str = "repair-counters";
+
+/// The plan of a repair on which two persons agree: the drift of these dates.
+#[must_use]
+pub fn fields((from, to): (BusinessDate, BusinessDate), drift: &str) -> Vec<(&'static str, String)> {
+    vec![("from", from.to_string()), ("to", to.to_string()), ("drift", drift.to_owned())]
+}
+
+/// A date's part of the drift on which two persons agree. `digest` is of all its counts and sums.
+#[must_use]
+pub fn drift_of(date: BusinessDate, words: &str, found_at: UtcSecond, digest: &str) -> String {
+    format!("{date}: {words}, found {found_at}, {digest}")
+}
+
+/// Puts the parts of dates together.
+#[must_use]
+pub fn drift(parts: &[String]) -> String {
+    parts.join("; ")
+}
+
+/// Whether a drift has the finding of a date.
+#[must_use]
+pub fn is_in_drift(drift: &str, date: BusinessDate, found_at: UtcSecond) -> bool {
+    let (begins, has) = (format!("{date}: "), format!(", found {found_at}, "));
+    drift.split("; ").any(|part| part.starts_with(&begins) && part.contains(&has))
 }
 
 /// The function's actions.
@@ -80,7 +111,8 @@ impl Request {
     /// The consent to a repair.
     #[must_use]
     pub fn consent(&self) -> Consent {
-        Consent::from_fields(self.ticket.as_ref(), self.approval, None)
+        let fields = self.from.zip(self.to).map(|dates| fields(dates, self.drift.as_deref().unwrap_or_default()));
+        Consent::from_fields(self.ticket.as_ref(), self.approval, (REPAIR, fields.as_deref().unwrap_or_default()))
     }
 
     /// Returns the dates in order.
@@ -138,7 +170,7 @@ mod tests {
                 "2026-12-01 to 2026-12-01: 1",
             ),
             (
-                r#"{"action":"repair","from":"2027-01-01","to":"2028-01-01","approval":"00000000-0000-5000-8000-000000000001"}"#,
+                r#"{"action":"repair","from":"2027-01-01","to":"2028-01-01","approval":"2026-11-20T02:00:00Z_00000000-0000-5000-8000-000000000001"}"#,
                 "2027-01-01 to 2028-01-01: 366",
             ),
         ] {
@@ -167,7 +199,7 @@ mod tests {
             (r#"{"action":"recout"}"#, "unknown variant `recout`, expected `recount` or `repair`"),
             (
                 r#"{"action":"recount","date":"2026-12-01"}"#,
-                "unknown field `date`, expected one of `action`, `from`, `to`, `ticket`, `approval`",
+                "unknown field `date`, expected one of `action`, `from`, `to`, `ticket`, `approval`, `drift`",
             ),
             (
                 r#"{"action":"recount","from":"1 December"}"#,
@@ -182,7 +214,7 @@ mod tests {
                 "a repair needs two persons: ask for it in the ",
             ),
             (r#"{"action":"repair","ticket":"a\nb"}"#, "a ticket is 1 to 100 characters of printable ASCII"),
-            (r#"{"action":"repair","approval":"x"}"#, "an action's id is a UUID in lower case"),
+            (r#"{"action":"repair","approval":"x"}"#, "an action's name is the time of its preview and its id"),
             (r#"{"action":"repair"}"#, r#"a repair needs dates; send {"action":"repair","from":"YYYY-MM-DD","to":"#),
             (r#"{"action":"repair","to":"2026-12-01"}"#, "a repair needs dates; send "),
             (

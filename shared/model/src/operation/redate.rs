@@ -5,8 +5,8 @@ use std::iter::successors;
 
 use serde::Deserialize;
 
-use super::action::ActionId;
-use super::second::{Consent, Ticket, parsed};
+use super::action::ActionName;
+use super::second::{ALONE, Consent, Ticket, parsed};
 use crate::business_days::closed_days::Calendar;
 use crate::business_days::settings::BusinessDays;
 use crate::calendar::instant::{BusinessDate, UtcSecond};
@@ -41,7 +41,7 @@ pub struct Request {
     pub ticket: Option<Ticket>,
     /// The action of the console that two persons agreed on.
     #[serde(default, deserialize_with = "parsed")]
-    pub approval: Option<ActionId>,
+    pub approval: Option<ActionName>,
     /// The most payments on which they agreed.
     #[serde(default)]
     pub most: Option<u64>,
@@ -99,6 +99,39 @@ pub struct Plan {
     pub action: Action,
     /// The consent to a move.
     pub consent: Consent,
+    /// The most payments on which two persons agreed.
+    agreed: u64,
+}
+
+/// The name of a move as an action of the console.
+pub const ACTION: &str = "redate";
+
+/// The plan of a move on which two persons agree: the calendar's closed dates, and at most so many payments.
+#[must_use]
+pub fn fields(
+    calendar: &str,
+    (from, to): (BusinessDate, BusinessDate),
+    (dates, payments): (usize, u64),
+) -> Vec<(&'static str, String)> {
+    vec![
+        ("calendar", calendar.to_owned()),
+        ("from", from.to_string()),
+        ("to", to.to_string()),
+        ("dates", dates.to_string()),
+        ("payments", payments.to_string()),
+    ]
+}
+
+impl Plan {
+    /// The most payments that a run moves; `None` without a limit.
+    #[must_use]
+    pub fn most(&self) -> Option<u64> {
+        match self.consent {
+            Consent::Alone => Some(ALONE),
+            Consent::Approved(..) => Some(self.agreed),
+            Consent::Ticket(_) => None,
+        }
+    }
 }
 
 impl Request {
@@ -126,9 +159,13 @@ impl Request {
         }
         let today = days.date_of(now);
         let is_closed = |date: &BusinessDate| calendars.values().any(|calendar| calendar.is_closed(*date));
-        let dates = self.dates(today)?.filter(is_closed).collect();
-        let consent = Consent::from_fields(self.ticket.as_ref(), self.approval, self.most);
-        Ok(Plan { calendars, dates, action: self.action, consent })
+        let dates: Vec<_> = self.dates(today)?.filter(is_closed).collect();
+        let agreed = self.most.unwrap_or(ALONE);
+        let asked = self.calendar.as_deref().zip(self.from.zip(self.to));
+        let fields = asked.map(|(calendar, between)| fields(calendar, between, (dates.len(), agreed)));
+        let plan = (ACTION, fields.as_deref().unwrap_or_default());
+        let consent = Consent::from_fields(self.ticket.as_ref(), self.approval, plan);
+        Ok(Plan { calendars, dates, action: self.action, consent, agreed })
     }
 
     /// Returns the dates in order. Some may have passed: payments are scheduled on them if the sweep was paused.

@@ -123,6 +123,8 @@ pub fn redrivable_until(now: UtcSecond) -> UtcSecond {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actor::Actor;
+    use crate::operation::switch::SwitchChange;
 
     fn next_step(since: UtcSecond, attempt: u32, now: UtcSecond, max_attempts: u32) -> NextStep {
         Requests { since, attempt, sent_again_at: None }.next_step(now, max_attempts)
@@ -203,7 +205,8 @@ mod tests {
             assert_eq!(requests(attempt, sent_again).next_step(at(hours), 3), want, "{attempt} at {hours}");
         }
         // Between the 28th and the 29th hour a stop may have skipped it, and for an hour before.
-        let switch = Switch { stopped_at: Some(at(28)), freed_at: Some(at(29)), ..Switch::default() };
+        let resume = SwitchChange { by: Actor::operator("ada"), at: at(29), reason: "it is undone".to_owned() };
+        let switch = Switch { stopped_at: Some(at(28)), change: Some(resume), ..Switch::default() };
         for (sent_again, hours, want) in [
             (26, 40, NextStep::Stuck),
             (27, 28, NextStep::Redrive(9)),

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, de};
 use sha2::{Digest as _, Sha256};
 
-use super::action::ActionId;
+use super::action::ActionName;
 
 /// The most payments, or dead letters, that one person moves with one action.
 pub const ALONE: u64 = 100;
@@ -43,6 +43,67 @@ impl FromStr for Person {
     }
 }
 
+/// The claims of tokens that do not name a person for good: of one token or session, of a client, of an address, or of what it may do.
+/// `template.yaml` refuses the same.
+const NOT_PERSONS: [&str; 26] = [
+    "acr",
+    "amr",
+    "at_hash",
+    "aud",
+    "auth_time",
+    "azp",
+    "cid",
+    "client_id",
+    "email",
+    "event_id",
+    "exp",
+    "iat",
+    "iss",
+    "jti",
+    "name",
+    "nbf",
+    "nonce",
+    "origin_jti",
+    "phone_number",
+    "preferred_username",
+    "scope",
+    "scp",
+    "sid",
+    "tid",
+    "token_use",
+    "ver",
+];
+
+/// The name of the claim that names a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonClaim(String);
+
+/// A claim that cannot name a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it has to be a claim that names a person for good, such as sub; one of a token, a session, a client or an address does not"
+)]
+pub struct PersonClaimError;
+
+impl FromStr for PersonClaim {
+    type Err = PersonClaimError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":/._-".contains(&byte));
+        let is_one = !text.is_empty() && is_plain && !NOT_PERSONS.contains(&text);
+        if is_one { Ok(Self(text.to_owned())) } else { Err(PersonClaimError) }
+    }
+}
+
+/// The place where a person's name comes from. Names of two places cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedBy {
+    /// The claim, as the stack was deployed at that time.
+    pub claim: PersonClaim,
+    /// The issuer of the token, as API Gateway's authorizer knows it.
+    pub issuer: String,
+}
+
 /// The SHA-256 of a plan's facts: what the first person previewed, and the second one sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanHash(String);
@@ -60,11 +121,24 @@ impl PlanHash {
         Self(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
+    /// The hash of an action with these fields.
+    #[must_use]
+    pub fn from_fields(action: &str, fields: &[(&str, String)]) -> Self {
+        Self::from_facts(action, &arguments(fields))
+    }
+
     /// The first digits, for people to compare.
     #[must_use]
     pub fn short(&self) -> &str {
         &self.0[..12]
     }
+}
+
+/// The fields of an action as the audit trail keeps them: each `name: value` on a line.
+#[must_use]
+pub fn arguments(fields: &[(&str, String)]) -> String {
+    let lines = fields.iter().map(|(name, value)| format!("{name}: {}", value.replace('\n', " ")));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 impl FromStr for PlanHash {
@@ -77,7 +151,7 @@ impl FromStr for PlanHash {
     }
 }
 
-as_text!(Person, PlanHash, Ticket);
+as_text!(Person, PersonClaim, PlanHash, Ticket);
 
 /// The ticket under which somebody invokes a function without a second person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,19 +177,23 @@ impl FromStr for Ticket {
 pub enum Consent {
     /// There is none.
     Alone,
-    /// The console names the action that two persons agreed on, which moves at most so many payments.
-    Approved(ActionId, u64),
+    /// Two persons agreed on this plan in the console. The function that acts on it checks that.
+    Approved(ActionName, PlanHash),
     /// Somebody invoked the function with a ticket, and an alarm says so.
     Ticket(Ticket),
 }
 
 impl Consent {
-    /// The consent of a request's fields. A ticket counts first: it sets off the alarm.
+    /// The consent of a request's fields, and of its plan's. A ticket counts first: it sets off the alarm.
     #[must_use]
-    pub fn from_fields(ticket: Option<&Ticket>, approval: Option<ActionId>, most: Option<u64>) -> Self {
+    pub fn from_fields(
+        ticket: Option<&Ticket>,
+        approval: Option<ActionName>,
+        (action, fields): (&str, &[(&str, String)]),
+    ) -> Self {
         match (ticket, approval) {
             (Some(ticket), _) => Self::Ticket(ticket.clone()),
-            (None, Some(action)) => Self::Approved(action, most.unwrap_or(ALONE)),
+            (None, Some(name)) => Self::Approved(name, PlanHash::from_fields(action, fields)),
             (None, None) => Self::Alone,
         }
     }
@@ -124,16 +202,6 @@ impl Consent {
     #[must_use]
     pub fn ticket(&self) -> Option<&Ticket> {
         if let Self::Ticket(ticket) = self { Some(ticket) } else { None }
-    }
-
-    /// The most payments that a run moves; `None` without a limit.
-    #[must_use]
-    pub fn most(&self) -> Option<u64> {
-        match self {
-            Self::Alone => Some(ALONE),
-            Self::Approved(_, most) => Some(*most),
-            Self::Ticket(_) => None,
-        }
     }
 }
 
@@ -175,6 +243,24 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_of_persons_is_none_of_a_token_a_client_or_an_address() {
+        for (claim, is_one) in [
+            ("sub", true),
+            ("https://bank.example/employee", true),
+            ("username", true),
+            ("oid", true),
+            ("", false),
+            ("a b", false),
+            ("email", false),
+            ("jti", false),
+            ("auth_time", false),
+            ("client_id", false),
+        ] {
+            assert_eq!(claim.parse::<PersonClaim>().is_ok(), is_one, "{claim}");
+        }
+    }
+
+    #[test]
     fn a_hash_is_of_each_part_of_a_plan() {
         let hash = PlanHash::from_facts("redate", "payments: 7");
         assert_eq!(hash.to_string().parse(), Ok(hash.clone()));
@@ -194,15 +280,16 @@ mod tests {
             assert_eq!(text.parse::<Ticket>().is_ok(), is_one, "{text:?}");
         }
         assert_eq!("a".repeat(101).parse::<Ticket>(), Err(TicketError));
-        let (ticket, action) = ("INC-1".parse().unwrap(), "00000000-0000-5000-8000-000000000001".parse().ok());
-        for (ticket, approval, most) in [
-            (None, None, Some(ALONE)),
-            (None, action, Some(7)),
-            (Some(&ticket), None, None),
-            (Some(&ticket), action, None),
+        let ticket: Ticket = "INC-1".parse().unwrap();
+        let name: ActionName = "2026-12-01T09:00:00Z_00000000-0000-5000-8000-000000000001".parse().unwrap();
+        let plan = ("redate", [("payments", "7".to_owned())]);
+        for (given, approval, consent) in [
+            (None, None, Consent::Alone),
+            (None, Some(name), Consent::Approved(name, PlanHash::from_facts("redate", "payments: 7"))),
+            (Some(&ticket), None, Consent::Ticket(ticket.clone())),
+            (Some(&ticket), Some(name), Consent::Ticket(ticket.clone())),
         ] {
-            assert_eq!(Consent::from_fields(ticket, approval, Some(7)).most(), most);
+            assert_eq!(Consent::from_fields(given, approval, (plan.0, &plan.1)), consent);
         }
-        assert_eq!(Consent::from_fields(None, action, None).most(), Some(ALONE));
     }
 }

@@ -69,20 +69,23 @@ impl Switch {
         self.holds.iter().any(|hold| hold.covers(date))
     }
 
+    /// The end of the last stop, unless it lasts. A release, which also sets `freed_at`, ends no stop.
+    fn resumed_at(&self) -> Option<UtcSecond> {
+        self.change.as_ref().filter(|_| !self.stopped).map(|resume| resume.at)
+    }
+
     /// The begin of a stop that begins at `at`: that of the last one, if this stop continues it.
     #[must_use]
     pub fn stop_begins(&self, at: UtcSecond) -> UtcSecond {
-        let is_one = |freed: &UtcSecond| at <= freed.saturating_add(ONE_STOP);
-        self.freed_at.filter(is_one).and(self.stopped_at).unwrap_or(at)
+        let is_one = |resumed: &UtcSecond| at <= resumed.saturating_add(ONE_STOP);
+        self.resumed_at().filter(is_one).and(self.stopped_at).unwrap_or(at)
     }
 
     /// Whether a request that was written at `at`, by a claim or a redrive, may not have been sent for the last stop.
     #[must_use]
     pub fn may_have_skipped(&self, at: UtcSecond) -> bool {
-        let (begins, ends) = (self.stopped_at, self.freed_at.map(|freed| freed.saturating_add(SENDS_AFTER)));
-        !self.stopped
-            && begins.is_some_and(|begins| at >= begins.saturating_add(-SENT_WITHIN))
-            && ends.is_some_and(|ends| at <= ends)
+        let (begins, ends) = (self.stopped_at, self.resumed_at().map(|resumed| resumed.saturating_add(SENDS_AFTER)));
+        begins.is_some_and(|begins| at >= begins.saturating_add(-SENT_WITHIN)) && ends.is_some_and(|ends| at <= ends)
     }
 
     /// Returns the first dates in a row, from `from` to `to`, that no hold covers.
@@ -129,6 +132,22 @@ mod tests {
 
     fn day(number: u32) -> BusinessDate {
         "2026-12-01".parse::<BusinessDate>().unwrap().plus_days(number)
+    }
+
+    #[test]
+    fn a_release_does_not_lengthen_a_stop() {
+        let at =
+            |hours: i64| "2026-12-01T09:00:00Z".parse::<UtcSecond>().unwrap().saturating_add(TimeDelta::hours(hours));
+        let resume = SwitchChange { by: Actor::operator("ada"), at: at(2), reason: "it is undone".to_owned() };
+        let resumed =
+            Switch { stopped_at: Some(at(0)), freed_at: Some(at(2)), change: Some(resume), ..Switch::default() };
+        let released = Switch { freed_at: Some(at(20)), ..resumed.clone() };
+        for switch in [&resumed, &released] {
+            assert!(switch.may_have_skipped(at(2)) && !switch.may_have_skipped(at(3)), "{switch:?}");
+            assert_eq!((switch.stop_begins(at(5)), switch.stop_begins(at(6))), (at(0), at(6)), "{switch:?}");
+        }
+        let never = Switch { freed_at: Some(at(20)), ..Switch::default() };
+        assert!(!never.may_have_skipped(at(20)));
     }
 
     proptest! {

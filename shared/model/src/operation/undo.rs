@@ -5,9 +5,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 
+use super::action::ActionName;
+use super::second::{Consent, Ticket, parsed};
 use crate::account::AccountId;
 use crate::actor::{Actor, ActorKind};
-use crate::calendar::instant::BusinessDate;
+use crate::calendar::instant::{BusinessDate, UtcSecond};
 use crate::payment::payment_id::PaymentId;
 
 /// The hexadecimal digits of an id.
@@ -19,8 +21,8 @@ pub const MAX_IDS: usize = 4_000;
 /// The most due dates of a selection by account.
 pub const MAX_DATES: u32 = 92;
 
-/// The most bytes of the name of an approval.
-const MAX_APPROVAL_BYTES: usize = 64;
+/// The name of a run as an action of the console.
+pub const ACTION: &str = "undo";
 
 /// The id of an undo: 16 lower-case hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,9 +72,26 @@ pub enum Selector {
         #[serde(deserialize_with = "text")]
         to: BusinessDate,
     },
+    /// The payments that a client created from one time to another: `{"client":{"name":"feed","from":"2026-12-01T08:00:00Z",
+    /// "to":"2026-12-01T09:30:00Z"}}`.
+    Client(ClientTime),
     /// All payments of a due date: `{"dueDate":"2026-12-01"}`.
     #[serde(deserialize_with = "text")]
     DueDate(BusinessDate),
+}
+
+/// A client, and the time in which it created payments.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientTime {
+    /// The client's name, as the `by` of its payments' events has it.
+    pub name: String,
+    /// The first second.
+    #[serde(deserialize_with = "text")]
+    pub from: UtcSecond,
+    /// The last second.
+    #[serde(deserialize_with = "text")]
+    pub to: UtcSecond,
 }
 
 /// A request.
@@ -104,11 +123,38 @@ pub struct Approved {
     pub plan: u32,
     /// The SHA-256 of the plan's file, in lower-case hexadecimal digits.
     pub sha256: String,
-    /// The id of the action that approved the plan.
-    pub approved_by: String,
+    /// The action of the console that two persons agreed on.
+    #[serde(default, deserialize_with = "parsed")]
+    pub approval: Option<ActionName>,
+    /// The ticket of a run that nobody approved in the console.
+    #[serde(default, deserialize_with = "parsed")]
+    pub ticket: Option<Ticket>,
     /// Whether a run that has ended begins again, as after a restore.
     #[serde(default)]
     pub again: bool,
+    /// Whether a plan may run although the log may lack some of the selected payments.
+    #[serde(default)]
+    pub accept_inexact: bool,
+}
+
+/// The plan of a run on which two persons agree: the file with this SHA-256, and whether it may lack some payments.
+#[must_use]
+pub fn fields(id: &UndoId, (plan, sha256): (u32, &str), accept_inexact: bool) -> Vec<(&'static str, String)> {
+    vec![
+        ("undo", id.to_string()),
+        ("plan", plan.to_string()),
+        ("sha256", sha256.to_owned()),
+        ("acceptInexact", accept_inexact.to_string()),
+    ]
+}
+
+impl Approved {
+    /// The consent to the run.
+    #[must_use]
+    pub fn consent(&self) -> Consent {
+        let fields = fields(&self.id, (self.plan, &self.sha256), self.accept_inexact);
+        Consent::from_fields(self.ticket.as_ref(), self.approval, (ACTION, &fields))
+    }
 }
 
 /// The reason why a request is invalid.
@@ -120,11 +166,12 @@ pub enum RequestError {
     /// The first date is after the last, or too many are between them.
     #[error("\"from\" ({0}) to \"to\" ({1}) are not 1 to {MAX_DATES} dates; give the earlier date as \"from\"")]
     Dates(BusinessDate, BusinessDate),
-    /// The approval has no name, or one that is too long.
-    #[error(
-        "\"approvedBy\" has {0} bytes; give the id of the action that approved the plan, of 1 to {MAX_APPROVAL_BYTES}"
-    )]
-    Approval(usize),
+    /// The client's name cannot be one, or its time ends before it begins.
+    #[error("\"client\" needs the name that an event's \"by\" has, and a \"from\" that is not after \"to\"")]
+    Client,
+    /// A run has neither an approval nor a ticket.
+    #[error("a run needs two persons: ask for it in the console, or send \"ticket\", which sets off FourEyesBypassed")]
+    Alone,
 }
 
 impl Request {
@@ -142,9 +189,12 @@ impl Request {
             {
                 Err(RequestError::Dates(*from, *to))
             }
-            Self::Run(Approved { approved_by, .. }) if !(1..=MAX_APPROVAL_BYTES).contains(&approved_by.len()) => {
-                Err(RequestError::Approval(approved_by.len()))
+            Self::Plan { select: Selector::Client(ClientTime { name, from, to }), .. }
+                if from > to || format!("c:{name}").parse::<Actor>().is_err() =>
+            {
+                Err(RequestError::Client)
             }
+            Self::Run(approved) if approved.consent() == Consent::Alone => Err(RequestError::Alone),
             _ => Ok(self),
         }
     }
@@ -172,17 +222,25 @@ mod tests {
         request.checked().map_err(|error| error.to_string())
     }
 
+    fn client(name: &str, from: &str, to: &str) -> Value {
+        json!({ "client": { "name": name, "from": from, "to": to } })
+    }
+
     fn plan(select: Value) -> Result<Request, String> {
         read(json!({ "action": "plan", "id": ID, "select": select }))
     }
 
     #[test]
-    fn payments_are_selected_by_ids_by_account_and_by_due_date() {
+    fn payments_are_selected_by_ids_by_account_by_due_date_and_by_client() {
         let id = "626e8292-8e84-575a-b684-0af73927405b";
         let (from, to) = ("2026-12-01".parse().unwrap(), "2026-12-03".parse().unwrap());
+        let time = |text: &str| text.parse().unwrap();
+        let (begin, end) = (time("2026-12-01T08:00:00Z"), time("2026-12-01T09:30:00Z"));
+        let feed = ClientTime { name: "feed".to_owned(), from: begin, to: end };
         for (select, want) in [
             (json!({ "ids": [id] }), Selector::Ids(vec![id.parse().unwrap()])),
             (json!({ "dueDate": "2026-12-01" }), Selector::DueDate(from)),
+            (client("feed", "2026-12-01T08:00:00Z", "2026-12-01T09:30:00Z"), Selector::Client(feed)),
             (
                 json!({ "account": { "id": "tenant", "from": "2026-12-01", "to": "2026-12-03" } }),
                 Selector::Account { id: "tenant".parse().unwrap(), from, to },
@@ -210,11 +268,18 @@ mod tests {
             (dates("2026-12-02", "2026-12-01"), false),
             (dates("2026-12-01", "2027-03-02"), true),
             (dates("2026-12-01", "2027-03-03"), false),
+            (client("feed", "2026-12-01T08:00:00Z", "2026-12-01T08:00:00Z"), true),
+            (client("feed", "2026-12-01T08:00:01Z", "2026-12-01T08:00:00Z"), false),
+            (client("", "2026-12-01T08:00:00Z", "2026-12-01T08:00:00Z"), false),
         ] {
             assert_eq!(plan(select).is_ok(), is_valid);
         }
-        let run = |by: &str| read(json!({ "action": "run", "id": ID, "plan": 1, "sha256": "", "approvedBy": by }));
-        assert_eq!([run("a-1").is_ok(), run("").is_ok(), run(&"a".repeat(65)).is_ok()], [true, false, false]);
+        let run =
+            |field: &str, text: &str| read(json!({ "action": "run", "id": ID, "plan": 1, "sha256": "", field: text }));
+        let name = "2026-12-01T09:00:00Z_00000000-0000-5000-8000-000000000001";
+        assert!(run("ticket", "INC-1").is_ok() && run("approval", name).is_ok() && run("approval", "a-1").is_err());
+        let alone = read(json!({ "action": "run", "id": ID, "plan": 1, "sha256": "" }));
+        assert!(alone.is_err_and(|error| error.starts_with("a run needs two persons")));
         for id in ["", "0123456789ABCDEF", "0123456789abcde", "0123456789abcdef0"] {
             assert_eq!(id.parse::<UndoId>(), Err(UndoIdError), "{id}");
         }

@@ -7,12 +7,13 @@
 //! A decision is put if it is absent, and nobody may change or delete it. The console's role alone
 //! may put it. The month is that of the action's preview, as in the audit trail.
 
-use payments_model::{Person, PlanHash, UtcSecond};
+use payments_model::second::NamedBy;
+use payments_model::{ActionName, Person, PlanHash, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::item::{Fault, Item, item_key, key_of, text_of, to_item};
-use crate::key::audit::{ActionName, AuditMonth, approval_partition, audit_sort, parse_audit_sort};
+use crate::key::audit::{AuditMonth, approval_partition, audit_sort, parse_audit_sort};
 use crate::store::Store;
 
 /// The decision of a second person.
@@ -26,6 +27,8 @@ pub struct Approval {
     pub is_approved: bool,
     /// The second person, by the claim of persons.
     pub person: Person,
+    /// The claim, and the issuer of the token.
+    pub named_by: NamedBy,
     /// The second person, as the audit trail names operators.
     pub by: String,
     /// The hash of the plan that the second person saw.
@@ -40,6 +43,8 @@ struct ApprovalItem {
     at: String,
     decision: Decision,
     person: String,
+    claim: String,
+    issuer: String,
     by: String,
     hash: String,
     request: String,
@@ -55,12 +60,14 @@ enum Decision {
 impl Store {
     /// Writes a decision, unless the action has one, which then stays and is returned: 1 write unit.
     pub async fn put_approval(&self, approval: &Approval) -> Result<Option<Approval>, StoreError> {
-        let Approval { name, at, is_approved, person, by, hash, request } = approval.clone();
+        let Approval { name, at, is_approved, person, named_by, by, hash, request } = approval.clone();
+        let NamedBy { claim, issuer } = named_by;
         let decision = if is_approved { Decision::Approved } else { Decision::Refused };
         let at = at.to_string();
         let (person, hash) = (person.to_string(), hash.to_string());
+        let claim = claim.to_string();
         let mut item = approval_key(name);
-        item.extend(to_item(&ApprovalItem { at, decision, person, by, hash, request })?);
+        item.extend(to_item(&ApprovalItem { at, decision, person, claim, issuer, by, hash, request })?);
         let existing = self.put_if_absent(&self.tables.history, item).await?;
         existing.map(|item| self.parse_approval(item)).transpose()
     }
@@ -83,7 +90,18 @@ fn approval_key(name: ActionName) -> Item {
 
 fn parse(item: Item) -> Result<Approval, Fault> {
     let (name, _) = parse_audit_sort(text_of(&item, "sk"))?;
-    let ApprovalItem { at, decision, person, by, hash, request } = serde_dynamo::from_item(item)?;
+    let ApprovalItem { at, decision, person, claim, issuer, by, hash, request } = serde_dynamo::from_item(item)?;
     let is_approved = matches!(decision, Decision::Approved);
-    Ok(Approval { name, at: at.parse()?, is_approved, person: person.parse()?, by, hash: hash.parse()?, request })
+    let (person, hash) = (person.parse()?, hash.parse()?);
+    let at = at.parse()?;
+    Ok(Approval {
+        name,
+        at,
+        is_approved,
+        person,
+        named_by: NamedBy { claim: claim.parse()?, issuer },
+        by,
+        hash,
+        request,
+    })
 }

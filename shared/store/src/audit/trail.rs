@@ -11,12 +11,13 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{Person, PlanHash, UtcSecond};
+use payments_model::second::NamedBy;
+use payments_model::{ActionName, Person, PlanHash, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{StoreError, failed};
 use crate::item::{Fault, Item, item_key, key_of, text_of};
-use crate::key::audit::{ActionName, AuditMonth, audit_outcome_sort, audit_partition, audit_sort, parse_audit_sort};
+use crate::key::audit::{AuditMonth, audit_outcome_sort, audit_partition, audit_sort, parse_audit_sort};
 use crate::store::Store;
 
 /// An operator's intent.
@@ -45,6 +46,8 @@ pub struct AuditIntent {
 pub struct First {
     /// The person, by the claim of persons.
     pub person: Person,
+    /// The claim, and the issuer of the token.
+    pub named_by: NamedBy,
     /// The hash of the plan.
     pub hash: PlanHash,
 }
@@ -105,6 +108,8 @@ struct IntentItem {
 struct FirstItem {
     needs: Needs,
     person: String,
+    claim: String,
+    issuer: String,
     hash: String,
 }
 
@@ -127,9 +132,11 @@ impl Store {
     /// Writes an intent, unless the action has one: 1 write unit for each KB. Returns the existing intent, if any.
     pub async fn put_audit_intent(&self, intent: &AuditIntent) -> Result<Option<AuditIntent>, StoreError> {
         let AuditIntent { name, at, by, subject, request, action, arguments, first } = intent.clone();
-        let first = first.map(|First { person, hash }| FirstItem {
+        let first = first.map(|First { person, named_by: NamedBy { claim, issuer }, hash }| FirstItem {
             needs: Needs::Second,
             person: person.to_string(),
+            claim: claim.to_string(),
+            issuer,
             hash: hash.to_string(),
         });
         let attributes = IntentItem { at: at.to_string(), by, subject, request, action, arguments, first };
@@ -151,6 +158,13 @@ impl Store {
         item.extend(self.audit_attributes(&attributes)?);
         let existing = self.put_if_absent(&self.tables.history, item).await?;
         existing.map(|item| self.parse_audit(item, parse_outcome)).transpose()
+    }
+
+    /// Returns an action's intent, strongly consistent: 1 read unit for each 4 KB.
+    pub(crate) async fn audit_intent(&self, name: ActionName) -> Result<Option<AuditIntent>, StoreError> {
+        let key = item_key(audit_partition(&AuditMonth::from_second(name.previewed_at)), audit_sort(name));
+        let item = self.get(&self.tables.history, key).await?;
+        item.map(|item| self.parse_audit(item, parse_intent)).transpose()
     }
 
     /// Returns the trail's entry of an action, strongly consistent: 1 read unit for each 4 KB.
@@ -264,8 +278,9 @@ fn parse_intent(item: Item) -> Result<AuditIntent, Fault> {
     if has_first && first.is_none() {
         return Err("the second person whom it needs cannot be read".into());
     }
-    let first = first.map(|FirstItem { person, hash, .. }| -> Result<First, Fault> {
-        Ok(First { person: person.parse()?, hash: hash.parse()? })
+    let first = first.map(|FirstItem { person, claim, issuer, hash, .. }| -> Result<First, Fault> {
+        let named_by = NamedBy { claim: claim.parse()?, issuer };
+        Ok(First { person: person.parse()?, named_by, hash: hash.parse()? })
     });
     let first = first.transpose()?;
     Ok(AuditIntent { name, at: at.parse()?, by, subject, request, action, arguments, first })

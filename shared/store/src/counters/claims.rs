@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{NaiveTime, TimeDelta};
 use payments_model::{BusinessDate, Currency, DayCounts, DayLimit, DayTotal, UtcSecond};
 
-use crate::conditional::conditional;
+use crate::conditional::{conditional, once};
 use crate::counters::date_counters::{counter_key, decode_counts};
 use crate::error::StoreError;
 use crate::item::{Fault, Item, item_key, key_of, number, text, text_of};
@@ -129,8 +128,9 @@ impl Store {
         DayClaims::parse(item).map_err(unreadable)
     }
 
-    /// Reserves claims of a date if they stay within its limit: 1 write unit for each KB. Returns whether it did. A lost reply
-    /// can reserve them twice, which claims less, never more. If the date was held, `frees_at` ends that.
+    /// Reserves claims of a date if they stay within its limit: 1 write unit for each KB. Returns whether it did. The call is never
+    /// repeated, so a lost reply leaves no more than these reserved: less is claimed, never more. If the date was held, `frees_at`
+    /// ends that.
     pub async fn reserve_claims(
         &self,
         date: BusinessDate,
@@ -165,7 +165,7 @@ impl Store {
             .set_expression_attribute_names(Some(change.names.into_iter().collect()))
             .set_expression_attribute_values(Some(change.values.into_iter().collect()))
             .expression_attribute_values(":expires", expires(date));
-        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+        Ok(conditional("UpdateItem", update.customize().config_override(once()).send().await)?.is_ok())
     }
 
     /// Gives back reserved claims that were not made: 1 write unit for each KB. The call is never repeated, because what was given
@@ -187,8 +187,7 @@ impl Store {
             .update_expression(format!("ADD {}", change.terms.join(", ")))
             .set_expression_attribute_names(Some(change.names.into_iter().collect()))
             .set_expression_attribute_values(Some(change.values.into_iter().collect()));
-        let once = aws_sdk_dynamodb::config::Builder::new().retry_config(RetryConfig::disabled());
-        let given = update.customize().config_override(once).send().await;
+        let given = update.customize().config_override(once()).send().await;
         conditional("UpdateItem", given).map(drop)
     }
 

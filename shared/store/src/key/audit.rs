@@ -1,10 +1,10 @@
-//! The keys of the audit trail: a month of it, and an action.
+//! The keys of the audit trail: a month of it, and an action in it.
 
 use std::fmt;
 use std::str::FromStr;
 
 use chrono::TimeDelta;
-use payments_model::{ActionId, BusinessDate, UtcSecond};
+use payments_model::{ActionName, BusinessDate, UtcSecond};
 
 use crate::key::KeyError;
 
@@ -16,15 +16,6 @@ pub struct AuditMonth(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a month as YYYY-MM, such as 2026-12")]
 pub struct AuditMonthError;
-
-/// The name of an action: the time of its preview, and its id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ActionName {
-    /// The time of its preview.
-    pub previewed_at: UtcSecond,
-    /// Its id.
-    pub id: ActionId,
-}
 
 impl AuditMonth {
     /// The month of an instant.

@@ -1,10 +1,10 @@
 //! Tests that keys keep their values, and their order.
 
-use payments_model::{ActionId, AmendmentId, BusinessZone, IdempotencyKey, Status, UtcSecond};
+use payments_model::{ActionId, ActionName, AmendmentId, BusinessZone, IdempotencyKey, Status, UtcSecond};
 use proptest::prelude::*;
 
 use super::*;
-use crate::key::audit::{ActionName, audit_outcome_sort, audit_sort, parse_audit_sort};
+use crate::key::audit::{audit_outcome_sort, audit_sort, parse_audit_sort};
 use crate::key::due::{DueSort, due_payment};
 use crate::key::unreported::UnreportedSort;
 use crate::key::{

@@ -72,6 +72,17 @@ impl LogHead {
         start == LogPosition::start_of(self.first_epoch(), 1)
     }
 
+    /// The place after the segment of a place, which is a hole. `None` at the end of the log.
+    #[must_use]
+    pub fn after_hole(&self, place: LogPosition) -> Option<LogPosition> {
+        let next = LogPosition::start_of(place.epoch, place.number + 1);
+        let is_end = self.end_of(place.epoch).is_none_or(|end| next.number >= end);
+        if is_end && place.epoch == self.epoch {
+            return None;
+        }
+        Some(if is_end { LogPosition::start_of(self.epoch_after(place.epoch), 1) } else { next })
+    }
+
     /// The place, or the beginning of the next epoch if it is the end of one.
     fn next_after(&self, place: LogPosition) -> LogPosition {
         let is_end = place.epoch < self.epoch && self.end_of(place.epoch) == Some(place.number) && place.offset == 0;

@@ -14,7 +14,7 @@ use crate::store::Store;
 
 /// Largest difference between the clocks of two writers. A reader that begins at a time begins so much earlier, and gets some
 /// events more.
-const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(1);
+pub const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(1);
 
 impl LogHead {
     /// The segments from one place to another, as ranges of numbers in each epoch, in order.

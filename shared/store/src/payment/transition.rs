@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use payments_model::{Head, HeadKey, State, Transition};
 
-use crate::conditional::conditional;
+use crate::conditional::{conditional, once};
 use crate::error::StoreError;
 use crate::item::key_of;
 use crate::key::due::DueSort;
@@ -23,15 +23,32 @@ pub enum Moved {
     Elsewhere(Option<Box<Head>>),
 }
 
+/// A head that cannot be read, or not be updated.
+#[derive(Debug)]
+pub struct Damaged {
+    /// The fault: [`StoreError::Unreadable`].
+    pub error: StoreError,
+    /// Whether the call is known not to have changed it.
+    pub is_unmoved: bool,
+}
+
 impl Store {
+    /// Claims a payment, as [`Store::transition`] does, and tries once: if the payment is elsewhere, this call did not move it.
+    pub async fn claim_once(
+        &self,
+        key: &HeadKey,
+        due: DueSort,
+        claim: &Transition,
+    ) -> Result<Result<Moved, Damaged>, StoreError> {
+        let (expression, values) = update_of(due, claim).ok_or_else(not_in_hot_table)?;
+        self.try_move(key, (expression, values, &[]), Some(once())).await
+    }
+
     /// Writes a claim or a cancel to the hot table, if the head has the transition's first status and
     /// version, and the due time of `due`: 1 write unit for the head, and 2 for its `due` key. Settlements
     /// are written by [`Store::decide_settlement`].
     pub async fn transition(&self, key: &HeadKey, due: DueSort, transition: &Transition) -> Result<Moved, StoreError> {
-        let Some((expression, values)) = update_of(due, transition) else {
-            let source = "a settlement is written to the long-term table first".into();
-            return Err(StoreError::Refused { operation: "UpdateItem", source });
-        };
+        let (expression, values) = update_of(due, transition).ok_or_else(not_in_hot_table)?;
         self.move_head(key, expression, values, &[]).await
     }
 
@@ -44,6 +61,17 @@ impl Store {
         values: HashMap<String, AttributeValue>,
         named: &[&str],
     ) -> Result<Moved, StoreError> {
+        let moved = self.try_move(key, (expression, values, named), None).await?;
+        moved.map_err(|damaged| damaged.error)
+    }
+
+    async fn try_move(
+        &self,
+        key: &HeadKey,
+        (expression, values, named): (String, HashMap<String, AttributeValue>, &[&str]),
+        settings: Option<aws_sdk_dynamodb::config::Builder>,
+    ) -> Result<Result<Moved, Damaged>, StoreError> {
+        let is_once = settings.is_some();
         let names = named.iter().chain(&["status"]).map(|name| (format!("#{name}"), (*name).to_owned()));
         let update = self
             .client
@@ -56,22 +84,33 @@ impl Store {
             .set_expression_attribute_names(Some(names.collect()))
             .set_expression_attribute_values(Some(values))
             .return_values(ReturnValue::AllNew)
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .send()
-            .await;
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let update = update.customize().config_override(settings.unwrap_or_default()).send().await;
         // The expression is the same for every payment. So if DynamoDB calls it invalid, the item is damaged.
         if let Err(error) = &update
             && error.code() == Some("ValidationException")
         {
             let why = error.message().unwrap_or("it cannot be updated");
-            return Err(StoreError::unreadable(&self.tables.payments, key_of(&head_key(key)), why));
+            let error = StoreError::unreadable(&self.tables.payments, key_of(&head_key(key)), why);
+            return Ok(Err(Damaged { error, is_unmoved: true }));
         }
         let decode = |item| decode_head(&self.tables.payments, item).map(Box::new);
-        match conditional("UpdateItem", update)? {
-            Ok(done) => decode(done.attributes.unwrap_or_default()).map(Moved::Done),
-            Err(found) => found.map(decode).transpose().map(Moved::Elsewhere),
-        }
+        Ok(match conditional("UpdateItem", update)? {
+            Ok(done) => decode(done.attributes.unwrap_or_default())
+                .map(Moved::Done)
+                .map_err(|error| Damaged { error, is_unmoved: false }),
+            Err(found) => {
+                // The SDK may have repeated a call that was made.
+                let head = found.map(decode).transpose().map(Moved::Elsewhere);
+                head.map_err(|error| Damaged { error, is_unmoved: is_once })
+            }
+        })
     }
+}
+
+fn not_in_hot_table() -> StoreError {
+    let source = "a settlement is written to the long-term table first".into();
+    StoreError::Refused { operation: "UpdateItem", source }
 }
 
 /// The update expression of a claim or a cancel, and its values. `None` for a settlement.

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use payments_model::{Currency, Status, UndoId, UtcSecond};
+use payments_model::second::Ticket;
+use payments_model::{ActionName, Currency, Status, UndoId, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::conditional::equations;
 use crate::error::StoreError;
-use crate::item::{Fault, Item, item_key, key_of, number, to_item};
+use crate::item::{Fault, Item, item_key, key_of, number, text_of, to_item};
 use crate::key::undo_partition;
 use crate::store::Store;
 
@@ -39,6 +40,8 @@ pub struct UndoPlan {
     pub number: u32,
     /// The SHA-256 of its file, in lower-case hexadecimal digits.
     pub sha256: String,
+    /// The reasons why it may lack selected payments.
+    pub inexact: Vec<String>,
     /// The number of its payments.
     pub payments: u64,
     /// The sums of its payments. A payment whose create was cut off has no status.
@@ -55,8 +58,10 @@ pub type UndoTotals = BTreeMap<(Option<Status>, Currency), (u64, i128)>;
 /// The run of an approved plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoRun {
-    /// The id of the action that approved the plan.
-    pub approved_by: String,
+    /// The action of the console that two persons agreed on. Once it is noted, the run goes on however long it takes.
+    pub approval: Option<ActionName>,
+    /// The ticket, if nobody approved the plan.
+    pub ticket: Option<Ticket>,
     /// The time at which it began.
     pub began_at: UtcSecond,
     /// The number of the plan's payments whose results are stored.
@@ -78,6 +83,8 @@ struct UndoItem {
 struct PlanItem {
     number: u32,
     sha256: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    inexact: Vec<String>,
     payments: u64,
     totals: Vec<TotalItem>,
     held_at: String,
@@ -98,7 +105,10 @@ struct TotalItem {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RunItem {
-    approved_by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approval: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ticket: Option<String>,
     began_at: String,
     place: u64,
     ends: BTreeMap<String, u64>,
@@ -136,7 +146,8 @@ impl From<&UndoPlan> for PlanItem {
             sum: sum.to_string(),
         };
         let run = plan.run.as_ref().map(|run| RunItem {
-            approved_by: run.approved_by.clone(),
+            approval: run.approval.map(|name| name.to_string()),
+            ticket: run.ticket.as_ref().map(ToString::to_string),
             began_at: run.began_at.to_string(),
             place: run.place,
             ends: run.ends.clone(),
@@ -145,6 +156,7 @@ impl From<&UndoPlan> for PlanItem {
         Self {
             number: plan.number,
             sha256: plan.sha256.clone(),
+            inexact: plan.inexact.clone(),
             payments: plan.payments,
             totals: plan.totals.iter().map(total).collect(),
             held_at: plan.held_at.to_string(),
@@ -161,7 +173,8 @@ impl PlanItem {
         };
         let run = |run: RunItem| -> Result<_, Fault> {
             Ok(UndoRun {
-                approved_by: run.approved_by,
+                approval: run.approval.map(|name| name.parse()).transpose()?,
+                ticket: run.ticket.map(|ticket| ticket.parse()).transpose()?,
                 began_at: run.began_at.parse()?,
                 place: run.place,
                 ends: run.ends,
@@ -171,6 +184,7 @@ impl PlanItem {
         Ok(UndoPlan {
             number: self.number,
             sha256: self.sha256,
+            inexact: self.inexact,
             payments: self.payments,
             totals: self.totals.into_iter().map(total).collect::<Result<_, _>>()?,
             held_at: self.held_at.parse()?,
@@ -186,6 +200,18 @@ impl Store {
         let Some(item) = self.get(table, key.clone()).await? else { return Ok(None) };
         let parsed = Undo::parse(id, item);
         parsed.map(Some).map_err(|fault| StoreError::unreadable(table, key_of(&key), fault))
+    }
+
+    /// Returns all undos by their ids, strongly consistent: 1 read unit for each 4 KB. An unreadable undo does not hide the others.
+    pub async fn undos(&self) -> Result<Vec<(String, Result<Undo, StoreError>)>, StoreError> {
+        let table = &self.tables.history;
+        let items = self.items_between(table, undo_partition(), "0", "g").await?;
+        let undos = items.into_iter().map(|item| {
+            let (id, key) = (text_of(&item, "sk").to_owned(), key_of(&item));
+            let parsed = id.parse().map_err(Fault::from).and_then(|id| Undo::parse(&id, item));
+            (id, parsed.map_err(|fault| StoreError::unreadable(table, key, fault)))
+        });
+        Ok(undos.collect())
     }
 
     /// Returns the ids of the undos with a run that is not at its end, strongly consistent: 1 read unit.
@@ -244,7 +270,8 @@ mod tests {
         let gbp = Currency::from_stored("GBP").unwrap();
         let ends = [("cancelled".to_owned(), 1_999_999), ("claimed".to_owned(), 1)];
         let run = UndoRun {
-            approved_by: "a".repeat(36),
+            approval: "2026-12-01T14:00:00Z_00000000-0000-5000-8000-000000000001".parse().ok(),
+            ticket: None,
             began_at: at,
             place: 2_000_000,
             ends: ends.into(),
@@ -253,6 +280,7 @@ mod tests {
         let plan = |number| UndoPlan {
             number,
             sha256: "f".repeat(64),
+            inexact: Vec::new(),
             payments: 2_000_000,
             totals: [((Some(Status::Scheduled), gbp), (1_999_999, i128::from(i64::MAX) * 4)), ((None, gbp), (1, 5))]
                 .into(),

@@ -194,10 +194,16 @@ async fn limits(store: &Store, is_again: bool, now: UtcSecond) -> Result<()> {
 
 /// An undo, whose run goes on. Later there is another.
 async fn undos(store: &Store, is_again: bool, now: UtcSecond) -> Result<()> {
-    let run =
-        UndoRun { approved_by: "an action".to_owned(), began_at: now, place: 0, ends: BTreeMap::new(), ended_at: None };
+    let run = UndoRun {
+        approval: None,
+        ticket: "INC-4711".parse().ok(),
+        began_at: now,
+        place: 0,
+        ends: BTreeMap::new(),
+        ended_at: None,
+    };
     let (totals, sha256) = (BTreeMap::new(), "f".repeat(64));
-    let plan = UndoPlan { number: 1, sha256, payments: 0, totals, held_at: now, run: Some(run) };
+    let plan = UndoPlan { number: 1, sha256, inexact: Vec::new(), payments: 0, totals, held_at: now, run: Some(run) };
     let undo = |id: &str, revision| anyhow::Ok(Undo { id: id.parse()?, revision, plans: vec![plan.clone()] });
     ensure!(store.change_undo(&undo("0123456789abcdef", 1 + u64::from(is_again))?).await?, "it is changed");
     if is_again {

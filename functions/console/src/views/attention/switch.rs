@@ -1,14 +1,15 @@
-//! The troubles of the switch: a stop, holds of due dates, a damaged item. And a closed gate.
+//! The troubles of the switch and of limits: a stop, holds of due dates, a damaged item. And a closed gate.
 
 use maud::html;
-use payments_model::Switch;
+use payments_model::{BusinessDate, Switch, UtcSecond};
 
 use crate::actions::switch::dates_in_words;
-use crate::guides::{HELD_FOR_LONG, PAYMENTS_STOPPED, Place, REQUESTS_WAITING, SWITCH_UNREADABLE};
+use crate::guides::{DAY_HELD, HELD_FOR_LONG, PAYMENTS_STOPPED, Place, REQUESTS_WAITING, SWITCH_UNREADABLE};
 use crate::html::{foreign, grouped, link};
 use crate::operations::QueueState;
 use crate::times::Times;
 use crate::views::attention::trouble::Trouble;
+use crate::views::dates::day_link;
 
 /// A stop, and the holds. Without a switch, its item is damaged.
 pub(super) fn troubles(switch: Option<Switch>, times: Times) -> Vec<Trouble> {
@@ -30,6 +31,13 @@ pub(super) fn troubles(switch: Option<Switch>, times: Times) -> Vec<Trouble> {
         trouble(HELD_FOR_LONG, title, html! { "By " (by) " since " (since) ": " (foreign(&hold.change.reason)) })
     });
     stop.into_iter().chain(holds).collect()
+}
+
+/// A date whose limit holds its payments.
+pub(super) fn beyond_limit(date: BusinessDate, since: UtcSecond, count: i64, times: Times) -> Trouble {
+    let title = format!("Payments due {} are held by their limit", dates_in_words(date, date));
+    let more = html! { (grouped(count.into())) " scheduled, since " (times.brief_text(since)) };
+    Trouble { view: "day", target: day_link(date), runbook: DAY_HELD, until: None, title, more }
 }
 
 /// The gate of the request queue, if it is closed.

@@ -1,9 +1,11 @@
 //! The payments of a status that have been due for the longest time, across all shards.
 
+use std::collections::BTreeMap;
+
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 use maud::{Markup, html};
-use payments_model::{Status, Switch};
-use payments_store::{DueRange, DueRow, DueUntil, StoreError};
+use payments_model::{BusinessDate, Status, Switch};
+use payments_store::{DayClaims, DueRange, DueRow, DueUntil, StoreError};
 
 use crate::function::Console;
 use crate::guides::PAYMENTS_UNREADABLE;
@@ -25,10 +27,13 @@ pub(crate) struct Late {
     unread: usize,
     /// The switch, whose holds keep scheduled payments from their claim.
     switch: Option<Switch>,
+    /// The due dates of the rows that their limit holds.
+    limited: BTreeMap<BusinessDate, DayClaims>,
 }
 
 impl Console {
-    /// The payments of a status that have been due for the longest time: one read for each shard, and for scheduled ones the switch.
+    /// The payments of a status that have been due for the longest time: one read for each shard, and for scheduled ones the switch and
+    /// the dates that their limit holds.
     pub(crate) async fn late(&self, status: Status, most: u16) -> Result<Late, StoreError> {
         let now = self.clock.now();
         let until = DueUntil::Instant(self.config.business_days.date_of(now), now);
@@ -46,7 +51,7 @@ impl Console {
         let pages: Vec<_> = pages.try_collect().await?;
         let unread = pages.iter().filter(|page| page.is_none()).count();
         let switch = if status == Status::Scheduled { self.known_switch().await? } else { None };
-        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, switch };
+        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, switch, limited: BTreeMap::new() };
         for page in pages.into_iter().flatten() {
             late.more |= page.next.is_some();
             for row in page.rows {
@@ -62,6 +67,12 @@ impl Console {
         late.rows.sort_unstable_by_key(|row| (row.due.due_at, row.due.payment_id));
         late.more |= late.rows.len() > most.into();
         late.rows.truncate(most.into());
+        let dates = || late.rows.iter().map(|row| row.due.due_date);
+        if status == Status::Scheduled
+            && let Some((first, last)) = dates().min().zip(dates().max())
+        {
+            late.limited = self.store.days_held(first, last).await?;
+        }
         Ok(late)
     }
 }
@@ -84,7 +95,8 @@ impl Late {
     fn age(&self, row: &DueRow, times: Times) -> String {
         let since = times.now.as_chrono() - row.due.due_at.as_chrono();
         let is_late = row.due.status == Status::Scheduled && since >= LATE;
-        if self.switch.as_ref().is_some_and(|switch| switch.is_held(row.due.due_date)) {
+        let date = row.due.due_date;
+        if self.limited.contains_key(&date) || self.switch.as_ref().is_some_and(|switch| switch.is_held(date)) {
             format!("{}, held", times.age(row.due.due_at))
         } else if is_late {
             format!("{} late", span(since.num_seconds()))
