@@ -34,7 +34,8 @@ impl Recount {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let dates = event.payload.dates(self.config.zone, self.clock.now())?;
         let run = ScheduledRun::begin(Job::Recount, &self.clock, event.context.deadline);
-        let repair = match self.repair(&event.payload, &deadline).await {
+        // Boxed because the futures are as large as all the calls they may wait for.
+        let repair = match Box::pin(self.repair(&event.payload, &deadline)).await {
             Ok(repair) => repair,
             Err(error) => {
                 let outcome = RecountOutcome::default();
@@ -42,7 +43,7 @@ impl Recount {
                 return Err(error.into());
             }
         };
-        let (outcome, failure) = self.run(&dates, deadline, repair).await;
+        let (outcome, failure) = Box::pin(self.run(&dates, deadline, repair)).await;
         run.end(&outcome, failure.as_ref().map(|it| it as _), async |run| self.store.put_last_run(run).await).await;
         failure.map_or(Ok(outcome), |error| Err(error.into()))
     }

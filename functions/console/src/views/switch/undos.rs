@@ -14,8 +14,11 @@ use crate::times::Times;
 use crate::told::PLAN_UNDO;
 use crate::views::switch::plans::{inexact, ran, totals};
 
-/// The forms: a title, a note, and the fields with their names, labels and types.
-const FORMS: [(&str, &str, &[(&str, &str, &str)]); 3] = [
+/// The name, label and type of a field.
+type Field = (&'static str, &'static str, &'static str);
+
+/// The forms: a title, a note, and the fields.
+const FORMS: [(&str, &str, &[Field]); 3] = [
     ("Due date", "All its payments", &[("due", "Due date", "date")]),
     ("Account", "By due dates", &[("account", "Account", "text"), ("from", "From", "date"), ("to", "To", "date")]),
     (
