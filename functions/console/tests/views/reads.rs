@@ -53,12 +53,12 @@ async fn a_view_reads_each_lane_and_each_shard_once() -> Result<()> {
         assert_eq!(operations, [vec!["GetItem"], vec!["Query"; queries]].concat(), "{wanted}");
     }
     // The head of the log, for the bank, the strip and those that wait the switch; and the last runs, the endpoints and their places, or the
-    // findings of the recount. The strip of troubles also reads the open findings, the counters and the last actions.
+    // findings of the recount. The strip of troubles also reads the open findings, the counters, the dates held by their limit and the last actions.
     for (wanted, gets, queries) in [
         ("endpoints", 1, 3),
         ("endpoints?id=shop", 1, 3),
         ("bank", 3, 2),
-        ("attention", 2, LANES + 6),
+        ("attention", 2, LANES + 7),
         ("waiting", 1, 2 * SHARDS + 1),
     ] {
         drop(alone.recorder.take_operations());
