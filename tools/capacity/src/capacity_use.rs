@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
-use payments_bill::document;
+use payments_bill::{Stored, document};
 use payments_boot::dynamodb_at;
 use payments_machine::layers::client_over;
 use payments_machine::payload::DataKind;
@@ -13,7 +13,7 @@ use payments_model::Reference;
 use crate::backends::largest_data;
 use crate::design::Design;
 use crate::life::{Data, Payment, Read, Write};
-use crate::measured::{Measured, PAGE, Stored, Used};
+use crate::measured::{Measured, PAGE, Used};
 use crate::other_designs::{KEYS_ONLY, TEXTBOOK};
 use crate::prices::Prices;
 
