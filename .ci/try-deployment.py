@@ -13,6 +13,7 @@ over several metrics (the deployed copy leaves them out), routes and authorizer 
 
 import os
 import platform
+import random
 import socket
 import subprocess
 import sys
@@ -84,9 +85,12 @@ def deploy(environment):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that the system hands out, so that no other program gets it before the emulator listens."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+    raise SystemExit("no port from 20000 to 30000 is free")
 
 
 def listens(port):
