@@ -63,9 +63,11 @@ def shell_blocks(page, section):
 
 
 def commands_of(block):
-    """Splits a block into commands, which may have several lines."""
+    """Splits a block into commands, which may have several lines, without the comments between them."""
     commands, open_lines = [], ""
     for line in block.splitlines():
+        if not open_lines and line.startswith("#"):
+            continue
         open_lines += line + "\n"
         # A line that continues, or a text or substitution that is not closed.
         done = subprocess.run(["bash", "-n", "-c", open_lines], stderr=subprocess.DEVNULL).returncode == 0
