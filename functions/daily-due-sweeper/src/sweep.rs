@@ -286,7 +286,10 @@ impl ShardSweep<'_> {
                 Err(error @ StoreError::Unreadable { .. }) => self.damaged(row, &Damaged { error, is_unmoved: false }),
                 Err(error) => {
                     if self.guard.is_some() {
-                        self.reserved.unanswered.insert(row.due.payment_id);
+                        // A claim within a limit is tried once, so a throttled one was not made.
+                        if !matches!(error, StoreError::Throttled { .. }) {
+                            self.reserved.unanswered.insert(row.due.payment_id);
+                        }
                         self.reserved.rows.push_back(row);
                     } else {
                         self.in_hand.push_back(row);

@@ -53,11 +53,17 @@ impl Undo {
         let last = Deadline::before(event.context.deadline, &self.clock);
         let deadlines = Deadlines { work: last.earlier(RESERVED), last };
         // Boxed because the future is as large as all the calls it may wait for.
+        let is_asked = !matches!(event.payload, Request::Continue);
         let outcome = Box::pin(self.answer(event.payload, &deadlines)).await;
         match outcome {
             Ok(outcome) => Ok(outcome),
             Err(error) => {
                 tracing::error!(causes = ?causes(&error), "the undo failed");
+                // The console does not wait for what it asked for.
+                if is_asked {
+                    let failed = UndoMetrics::from_runs(&[], 1, self.clock.now());
+                    self.metrics.emit(self.clock.instant(), &failed);
+                }
                 Err(error.into())
             }
         }

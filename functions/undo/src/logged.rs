@@ -13,14 +13,15 @@ use serde::Deserialize;
 use crate::error::UndoError;
 use crate::function::Undo;
 
-/// The time after which the log has what was changed: its alarm of a late stream goes off earlier.
+/// The time after which the log mostly has what was changed. The runbook also asks for the alarms of late and failing streams, and for a
+/// plan an hour later, because a shard that stands still shows nothing here.
 const LATEST: TimeDelta = TimeDelta::minutes(15);
 
 /// Changes up to the selection's end that came to the log within this time were at least five minutes late, so more may follow.
 const RECENT: TimeDelta = TimeDelta::minutes(10);
 
-/// The most segments of a page: at most 4 MB of events.
-const SEGMENTS: u8 = 10;
+/// The most segments of a page. DynamoDB ends a page at 1 MB.
+const SEGMENTS: u8 = u8::MAX;
 
 /// The most reasons that a plan names. Each further one is of the same kinds.
 const MAX_REASONS: usize = 10;

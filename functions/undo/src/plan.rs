@@ -42,6 +42,7 @@ impl Undo {
         let first = known.last().map_or(0, |plan| plan.number) + 1;
         for number in first..first + MAX_TRIES {
             let selected = self.select((id, number), (select, &logged), deadline).await?;
+            let inexact = selected.doubts(&logged.inexact);
             let (file, path) = (selected.file.finish()?, plan_path(id, number));
             let sha256 = hexadecimal(Sha256::digest(&file).as_slice());
             let payload = PutPayload::from(file);
@@ -54,7 +55,7 @@ impl Undo {
             let plan = UndoPlan {
                 number,
                 sha256,
-                inexact: logged.inexact.clone(),
+                inexact: inexact.clone(),
                 payments: selected.payments,
                 totals: selected.totals,
                 held_at,
@@ -70,7 +71,7 @@ impl Undo {
                 totals: totals(&plan.totals),
                 unknown: selected.unknown,
                 unreadable: selected.unreadable,
-                inexact: logged.inexact,
+                inexact,
                 is_complete: selected.is_complete,
             });
         }

@@ -94,6 +94,9 @@ impl Undo {
             if plan.run.is_some() && !again {
                 return Ok(undo);
             }
+            if !plan.inexact.is_empty() && !approved.accept_inexact {
+                return Err(UndoError::Inexact(*number, id.to_string(), plan.inexact.join("; ")));
+            }
             let read = async |name| self.store.agreement(name).await;
             require_consent(&approved.consent(), (self.now(), &deadlines.work), read).await?;
             if ticket.is_some() {

@@ -78,6 +78,13 @@ impl Selected {
         Ok(())
     }
 
+    /// The reasons why the plan may lack selected payments, with those that the log gave.
+    pub(crate) fn doubts(&self, logged: &[String]) -> Vec<String> {
+        let unreadable = (self.unreadable > 0).then(|| format!("{} payments cannot be read", self.unreadable));
+        let full = (!self.is_complete).then(|| "it is full, so plan again once it has run".to_owned());
+        logged.iter().cloned().chain(unreadable).chain(full).collect()
+    }
+
     fn add_unreadable(&mut self, error: &StoreError) {
         tracing::error!(%error, "a payment cannot be read, and is not in the plan");
         self.unreadable += 1;
@@ -267,5 +274,18 @@ fn row_of_head(head: &Head) -> PlanRow {
         payee: head.payee.clone(),
         money: head.money,
         status: Some(head.state.status()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_lacks_payments_says_so() {
+        let mut selected = Selected::new(&"0123456789abcdef".parse().unwrap(), 1, &[]).unwrap();
+        assert_eq!(selected.doubts(&["a gap".to_owned()]), ["a gap"]);
+        (selected.unreadable, selected.is_complete) = (2, false);
+        assert_eq!(selected.doubts(&[]), ["2 payments cannot be read", "it is full, so plan again once it has run"]);
     }
 }

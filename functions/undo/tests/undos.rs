@@ -131,8 +131,11 @@ async fn an_undo_has_at_most_32_plans() -> Result<()> {
     for number in 1..=32 {
         assert_eq!(alone.plan(json!({ "dueDate": TODAY })).await?.plan, number);
     }
+    drop(alone.given.raised()?);
     let error = alone.plan(json!({ "dueDate": TODAY })).await.err().context("a plan too many")?;
     assert!(error.to_string().contains("give the next plan a new id"), "{error}");
+    // The console does not wait for the answer.
+    assert!(alone.given.raised()?.contains(&"UndoUnfinished 1".to_owned()));
     Ok(())
 }
 
@@ -299,7 +302,10 @@ async fn a_run_checks_the_approval_that_it_names() -> Result<()> {
     ] {
         let refused = alone.ask(request(&name)).await.err().context("it is refused")?.to_string();
         assert!(refused.contains(why) && refused.contains("send \"ticket\""), "{refused}");
-        assert_eq!(alone.given.store.open_undos().await?, []);
+        assert_eq!(
+            (alone.given.store.open_undos().await?, alone.given.raised()?),
+            (vec![], vec!["UndoUnfinished 1".into()])
+        );
     }
     alone.given.pass(TimeDelta::seconds(1));
     let name = agreed(("ana", "ben"), &plan.sha256).await?;

@@ -64,7 +64,7 @@ async fn one_person_plans_an_undo_and_two_persons_agree_on_its_run() -> Result<(
     world.set_clock("2026-11-20T09:01:00Z")?;
     let run = started(&world).await?;
     assert_eq!((run.len(), &run[0]["approval"]), (1, &json!(intent.name.to_string())));
-    assert!(audited(&entry(&world, "undo").await?).contains("it begins within five minutes"));
+    assert!(audited(&entry(&world, "undo").await?).contains("it begins within minutes"));
     let status = world.get(&format!("/accounts/tenant/payments/{id}")).await?.body["status"].clone();
     assert_eq!(status, "CANCELLED");
     let view = undos(&world).await?;

@@ -1,6 +1,7 @@
 //! The numbers of a resume or a release: the payments that it frees, up to which two persons agree to it.
 
 use payments_http::{Form, Problem, invalid_field};
+use payments_model::second::ALONE;
 
 use crate::html::grouped;
 
@@ -46,9 +47,10 @@ impl Freed {
         format!("{} to claim, {} pending", grouped(self.claims.into()), grouped(self.pending.into()))
     }
 
-    /// Whether it is more than was shown.
+    /// Whether it is more than was shown, by more than comes while two persons decide: what one person may free, or a hundredth.
     pub(super) fn is_beyond(self, shown: Self) -> bool {
-        self.claims > shown.claims || self.pending > shown.pending
+        let is_more = |now: u64, shown: u64| now > shown.saturating_add(ALONE.max(shown / 100));
+        is_more(self.claims, shown.claims) || is_more(self.pending, shown.pending)
     }
 }
 

@@ -218,10 +218,13 @@ impl Console {
         Ok(match undoing {
             Undoing::Plan { id, .. } => {
                 let id = id.as_ref().map_or_else(String::new, ToString::to_string);
-                format!("the undo {id} is planned within minutes; Undos shows it")
+                format!("the undo {id} is planned within minutes, or once another undo leaves time; Undos shows it")
             }
             Undoing::Run { .. } => {
-                format!("{}: it begins within five minutes; Undos shows its results", undoing.title())
+                format!(
+                    "{}: it begins within minutes, or once another undo leaves time; Undos shows its results",
+                    undoing.title()
+                )
             }
         })
     }
