@@ -254,6 +254,7 @@ async fn turn(bank: &Bank, turned: fn(&Switch, UtcSecond) -> Switch) -> Result<(
     for _ in 0..TRIES {
         if let Ok(switch) = store.switch().await {
             let turned = turned(&switch, UtcSecond::new(bank.time.now())?);
+            bank.state().stops += u64::from(turned.stopped && !switch.stopped);
             let is_same = (&turned.holds, turned.stopped) == (&switch.holds, switch.stopped);
             let turned = Switch { version: switch.version + 1, ..turned };
             if is_same || store.change_switch(&turned).await.is_ok_and(|is_done| is_done) {
@@ -275,7 +276,10 @@ fn stopped(switch: &Switch, now: UtcSecond) -> Switch {
 }
 
 fn resumed(switch: &Switch, now: UtcSecond) -> Switch {
-    Switch { stopped: false, freed_at: Some(now), ..switch.clone() }
+    let by = Actor::operator("ada");
+    let resumed = SwitchChange { by, at: now, reason: "it was undone".to_owned() };
+    let change = if switch.stopped { Some(resumed) } else { switch.change.clone() };
+    Switch { stopped: false, freed_at: Some(now), change, ..switch.clone() }
 }
 
 fn released(switch: &Switch, now: UtcSecond) -> Switch {

@@ -94,6 +94,8 @@ pub(crate) struct State {
     pub(crate) by_hand: ByHand,
     /// The payments that a client has asked to cancel, whatever came of it.
     pub(crate) cancel_asked: BTreeSet<String>,
+    /// The stops of all claims and sends so far.
+    pub(crate) stops: u64,
     /// The payments of which a restore lost what was not logged, or what has no details any more.
     pub(crate) lost: BTreeSet<String>,
     /// The number of payments that the operator moved.
@@ -128,6 +130,7 @@ impl State {
             days: 0,
             by_hand: ByHand::default(),
             cancel_asked: BTreeSet::new(),
+            stops: 0,
             lost: BTreeSet::new(),
             redated: 0,
             learned: 0,
