@@ -145,6 +145,11 @@ export class Console {
 
   /** Fails on what excludes people: what axe calls serious or critical, of these rules or of all. */
   async accessible(...rules) {
+    // A colour that is still changing has the contrast of neither end.
+    await this.page.evaluate(() => Promise.race([
+      Promise.allSettled(document.getAnimations().map((animation) => animation.finished)),
+      new Promise((resolve) => setTimeout(resolve, 2_000)),
+    ]).then(() => null));
     await this.page.evaluate(AXE);
     const found = await this.page.evaluate(async (rules) => {
       const { violations } = await window.axe.run(document, { preload: false, ...(rules.length > 0 && { runOnly: rules }) });
