@@ -29,12 +29,6 @@ impl Undo {
     /// Begins the run of an approved plan, or goes on with it.
     pub(crate) async fn run(&self, approved: &Approved, deadlines: &Deadlines) -> Result<RunOutcome, UndoError> {
         let file = self.plan_file(&approved.id, approved.plan, &approved.sha256).await?;
-        let reader = PlanReader::new(&approved.id, approved.plan, &file)
-            .map_err(|error| UndoError::Damaged(plan_path(&approved.id, approved.plan).to_string(), error))?;
-        if !reader.inexact().is_empty() && !approved.accept_inexact {
-            let reasons = reader.inexact().join("; ");
-            return Err(UndoError::Inexact(approved.plan, approved.id.to_string(), reasons));
-        }
         let undo = self.begin(approved, &file, deadlines).await?;
         self.proceed(undo, approved.plan, &file, deadlines).await
     }

@@ -67,7 +67,6 @@ pub(super) fn ended(
     is_recent: bool,
 ) -> Markup {
     let told = told::outcome(action.name, outcome);
-    let entry = format!("{}_{}", name.previewed_at, name.id);
     html! {
         (title(&heading(action, outcome)))
         div class="body" {
@@ -77,7 +76,7 @@ pub(super) fn ended(
                 None if is_recent => p class="notice" { "It was confirmed a moment ago, and may be under way. The audit trail shows what came of it." },
                 None => div class="notice" { h3 { (told.word) } p { (UNKNOWN) ". " (action.place_to_look) " before you preview it again." } },
             }
-            p { a href=(link("audit", &[("entry", &entry)])) { "Audit entry" } }
+            p { a href=(link("audit", &[("entry", &name.to_string())])) { "Audit entry" } }
         }
         div class="foot" { (CLOSE) }
     }

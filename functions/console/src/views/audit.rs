@@ -92,7 +92,7 @@ impl Console {
         let Found { entries, next } = self.search(&month, before, &filter).await?;
         let (number, words) = (month.to_string(), in_words_month(&month));
         let earlier = next.map(|next| {
-            let place = place_text(next);
+            let place = next.to_string();
             let mut arguments = vec![("month", number.as_str()), ("before", place.as_str())];
             arguments.extend(filter.arguments());
             link("audit", &arguments)
@@ -269,10 +269,6 @@ fn place(parameter: &'static str, text: &str) -> Result<ActionName, Problem> {
     Ok(ActionName { previewed_at, id })
 }
 
-fn place_text(name: ActionName) -> String {
-    name.to_string()
-}
-
 /// A month in words: `November 2026`.
 fn in_words_month(month: &AuditMonth) -> String {
     let first = format!("{month}-01").parse::<BusinessDate>();
@@ -300,7 +296,7 @@ fn row(entry: &AuditEntry, told: &Told, times: Times) -> Markup {
         td class="end" { (who(&intent.by, intent.subject.as_deref())) @if let Some(second) = second { " and " (who(second, None)) } }
         td class="all" { (action(intent)) }
         td class="st" { (pill(told)) small { (foreign(&told.more)) } }
-        td class="act" { a class="id" title=(id) href=(link("audit", &[("entry", &place_text(intent.name))])) { (id.split('-').next().unwrap_or(&id)) } }
+        td class="act" { a class="id" title=(id) href=(link("audit", &[("entry", &intent.name.to_string())])) { (id.split('-').next().unwrap_or(&id)) } }
     } }
 }
 

@@ -40,7 +40,7 @@ struct Day<'c> {
     counters: BTreeMap<BusinessDate, DateCounters>,
     /// The samples and the reported failures of the date. A later date has none.
     figures: DayFigures,
-    /// Whether scheduled payments of this past date are held.
+    /// Whether scheduled payments of this date, today or a past one, are held.
     is_held: bool,
     /// The closed dates on which payments wait for a redate.
     to_redate: BTreeSet<BusinessDate>,
@@ -48,7 +48,7 @@ struct Day<'c> {
 
 impl Console {
     /// The view of a date, by default today. It reads each lane once, for this date and the next ones, the figures of the date, the
-    /// last runs and, if payments of a past date are left, its holds. It reads no shard, so it takes as long with many payments as with few.
+    /// last runs and, if payments of today or of a past date are left, its holds. It reads no shard, so it takes as long with many payments as with few.
     pub(crate) async fn day(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let asked: Option<BusinessDate> = request.query(&["date"])?.get("date")?;
         let date = asked.unwrap_or_else(|| self.today());
@@ -59,7 +59,7 @@ impl Console {
             asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
         let (times, today) = (self.times(), self.today());
         let is_left = counters.get(&date).is_some_and(|counters| counters.counts.count(Status::Scheduled) > 0);
-        let is_held = date < today && is_left && self.is_held(date).await?;
+        let is_held = date <= today && is_left && self.is_held(date).await?;
         let day =
             Day { console: self, times, date, today, counters, figures, is_held, to_redate: waiting_dates(&runs) };
         Ok(html! {
@@ -213,8 +213,8 @@ impl Day<'_> {
         html! {
             @match status {
                 Status::Scheduled if self.date > self.today => "not due yet",
-                Status::Scheduled if self.date == self.today => "claimed when due",
                 Status::Scheduled if self.is_held => "held",
+                Status::Scheduled if self.date == self.today => "claimed when due",
                 Status::Scheduled if count > 0 => b class="failed" { "overdue" },
                 Status::Scheduled => "all were claimed",
                 Status::Pending => "sent, no result yet",
