@@ -82,8 +82,6 @@ const ACTS = [
 await check("every action is previewed, done and in the trail, phone", async (console) => {
   await console.signIn("act");
   for (const [view, action, , typed, asked] of ACTS) {
-    // From another view: the address of this one may be there already, and is asked for again when the dialog closes.
-    await console.view("ahead");
     await console.view(view);
     await console.accessible();
     for (const [name, value] of Object.entries(typed ?? {})) {

@@ -117,6 +117,8 @@ export class Console {
   /** Opens a view, and waits until it is there. */
   async view(hash) {
     const { page } = this;
+    // Of an address that is there already nothing is asked, or it was asked a moment ago, when a dialog closed.
+    if ((await page.evaluate(() => location.hash)) === `#${hash}`) await this.view(hash === "ahead" ? "day" : "ahead");
     const path = `/console/views/${hash.split("?")[0]}`;
     await page.evaluate(() => document.querySelectorAll("#main h1").forEach((h1) => h1.setAttribute("data-old", "")));
     const response = page.waitForResponse((response) => new URL(response.url()).pathname === path, { timeout: 15_000 });
