@@ -97,7 +97,7 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
     assert_eq!(turned(&world, "late", &late, "why").await?, "not resumed, the switch changed since the preview");
     world.answered(late.with("version", "").with("reason", "why").ask(), 400).await?;
     let shown = preview(&world, "resume", "").await?;
-    assert!(shown.contains("<b>0</b> scheduled, due today or") && shown.contains("1 holds stay"), "{shown}");
+    assert!(shown.contains("<b>0</b> scheduled, due today or") && shown.contains("1 hold stays"), "{shown}");
     let resumed = turned(&world, "resume", &offered(&world, "resume", "").await?, "it is undone").await?;
     assert_eq!(resumed, "resumed; the next sweep claims, and redrives send what was skipped");
     let switch = world.store().await.switch().await?;

@@ -5,6 +5,7 @@ use payments_http::Problem;
 use payments_model::redate::Plan;
 use payments_model::{BusinessDate, Status, Switch};
 use payments_store::Job;
+use serde_json::Value;
 
 use crate::actions::preview::counted;
 use crate::function::Console;
@@ -68,13 +69,25 @@ impl Console {
     }
 }
 
-/// The payments of a date that the last count would move. A count names the first dates with some.
+/// The payments of a date that the last count would move. A count names dates with some, the first 31 of them.
 fn would_move(runs: &Runs, date: BusinessDate, calendar: &str) -> String {
-    let counted = runs.job(Job::Look).and_then(|run| run.outcome.as_ref()?["waitingDates"].as_array());
-    let Some(counted) = counted else { return "not counted".to_owned() };
+    let outcome = runs.job(Job::Look).and_then(|run| run.outcome.as_ref());
+    let named = outcome.and_then(|outcome| outcome["waitingDates"].as_array());
+    let (counted, is_all) = (named.map_or(&[][..], Vec::as_slice), outcome.is_some_and(|outcome| is_whole(outcome)));
     let date = date.to_string();
     let found = counted.iter().find(|found| found["date"] == *date && found["calendar"] == *calendar);
-    grouped(found.map_or(0, |found| number(found, "count")).into())
+    match found {
+        Some(found) => grouped(number(found, "count").into()),
+        None if is_all => "none".to_owned(),
+        None => "not counted".to_owned(),
+    }
+}
+
+/// Whether a count names all dates with payments that would move.
+fn is_whole(outcome: &Value) -> bool {
+    let named = outcome["waitingDates"].as_array();
+    let sum: u64 = named.into_iter().flatten().map(|date| number(date, "count")).sum();
+    outcome["isComplete"] == true && sum == number(outcome, "waiting")
 }
 
 /// The result of the last count.

@@ -78,6 +78,12 @@ impl Console {
 }
 
 impl Late {
+    /// The due dates of the rows that their limit holds.
+    pub(super) fn limited(&self) -> impl Iterator<Item = BusinessDate> {
+        let has_row = |date: &&BusinessDate| self.rows.iter().any(|row| row.due.due_date == **date);
+        self.limited.keys().filter(has_row).copied()
+    }
+
     /// The payments and shards that could not be read.
     pub(super) fn notices(&self) -> Markup {
         html! {
