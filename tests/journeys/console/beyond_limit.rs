@@ -97,7 +97,10 @@ async fn what_a_limit_holds_is_claimed_after_its_release() -> Result<()> {
     world.sweep().await?;
     world.count_all().await?;
     let day = page(&world, "day?date=2026-12-01").await?;
-    assert!(day.contains("<strong class=\"zero\">0</strong><span class=\"quiet\">claimed when due") && !day.contains(NAME), "{day}");
+    assert!(
+        day.contains("<strong class=\"zero\">0</strong><span class=\"quiet\">claimed when due") && !day.contains(NAME),
+        "{day}"
+    );
     assert!(!page(&world, "attention").await?.contains("held by their limit"));
     let shown = preview(&world, NAME, "date=2026-12-01").await?;
     assert!(shown.contains("its limit does not hold this date") && !shown.contains("name=\"reason\""), "{shown}");

@@ -154,6 +154,34 @@ async fn a_date_that_its_limit_holds_is_not_overdue() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_date_whose_claims_are_damaged_hides_no_other_date() -> Result<()> {
+    let world = due().await?;
+    world.create("tenant", "late", &super::payment("2026-12-02")).await?;
+    world.create("tenant", "damaged", &super::payment("2026-12-03")).await?;
+    world.count_all().await?;
+    world.set_clock("2026-12-04T14:02:00Z")?;
+    world.store().await.note_day_held("2026-12-01".parse()?, BEGAN.parse()?).await?;
+    let damaged = item([("pk", text("CLAIMS")), ("sk", text("2026-12-03")), ("heldSince", text("today"))]);
+    world.put_items(&world.environment.tables.payments, [damaged]).await?;
+    let strip = page(&world, "attention").await?;
+    for line in [
+        "<b>Payments due on Tue 1 Dec 2026 are held by their limit</b>",
+        "<b>1 overdue</b>",
+        "<b>Claims on Thu 3 Dec 2026 unknown</b>",
+    ] {
+        assert!(strip.contains(line), "{line}: {strip}");
+    }
+    assert!(strip.contains("#day?date=2026-12-03") && !strip.contains("Overdue payments unknown"), "{strip}");
+    let waiting = page(&world, "waiting").await?;
+    assert_eq!(
+        (waiting.matches(", held</small>").count(), waiting.matches(" late</small>").count()),
+        (2, 1),
+        "{waiting}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_full_or_damaged_switch_says_what_to_do() -> Result<()> {
     let world = due().await?;
     let at = BEGAN.parse()?;

@@ -48,12 +48,13 @@ impl Console {
             };
         }
         let times = self.times();
+        let outcome = runs.job(Job::Look).and_then(|run| run.outcome.as_ref());
         let columns = [("Closed date", ""), ("Why", ""), ("Scheduled", "num"), ("Would move", "num")];
         let rows = html! { @for (date, scheduled) in dates { tr {
             th scope="row" { (times.date(*date)) }
             td class="all quiet" { (mark(&self.config.business_days, *date, times).unwrap_or_default()) }
             td class="num all" data-l="Scheduled" { span class=[(*scheduled == 0).then_some("zero")] { (grouped((*scheduled).into())) } }
-            td class="num all" data-l="Would move" { span class="zero" { (would_move(runs, *date, calendar)) } }
+            td class="num all" data-l="Would move" { span class="zero" { (would_move(outcome, *date, calendar)) } }
         } } };
         html! {
             p {
@@ -69,16 +70,14 @@ impl Console {
     }
 }
 
-/// The payments of a date that the last count would move. A count names dates with some, the first 31 of them.
-fn would_move(runs: &Runs, date: BusinessDate, calendar: &str) -> String {
-    let outcome = runs.job(Job::Look).and_then(|run| run.outcome.as_ref());
-    let named = outcome.and_then(|outcome| outcome["waitingDates"].as_array());
-    let (counted, is_all) = (named.map_or(&[][..], Vec::as_slice), outcome.is_some_and(|outcome| is_whole(outcome)));
+/// The payments of a date that a count would move, by its outcome, which names the first 31 dates with some.
+fn would_move(outcome: Option<&Value>, date: BusinessDate, calendar: &str) -> String {
     let date = date.to_string();
-    let found = counted.iter().find(|found| found["date"] == *date && found["calendar"] == *calendar);
+    let named = outcome.and_then(|outcome| outcome["waitingDates"].as_array());
+    let found = named.into_iter().flatten().find(|found| found["date"] == *date && found["calendar"] == *calendar);
     match found {
         Some(found) => grouped(number(found, "count").into()),
-        None if is_all => "none".to_owned(),
+        None if outcome.is_some_and(is_whole) => "none".to_owned(),
         None => "not counted".to_owned(),
     }
 }
@@ -102,4 +101,29 @@ fn counted_so_far(runs: &Runs, times: Times) -> Markup {
 pub(super) fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
     let payments = dates.iter().map(|(_, scheduled)| u64::try_from(*scheduled).unwrap_or_default()).sum();
     Shown { dates: dates.len(), payments }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_date_that_a_count_does_not_name_was_counted_only_if_the_count_names_all() {
+        let counted = |waiting: u64, is_complete: bool| {
+            json!({ "waiting": waiting, "isComplete": is_complete,
+                "waitingDates": [{ "date": "2026-12-28", "calendar": "GB", "count": 1_200 }] })
+        };
+        for (outcome, date, calendar, want) in [
+            (None, "2026-12-28", "GB", "not counted"),
+            (Some(counted(1_200, true)), "2026-12-28", "GB", "1,200"),
+            (Some(counted(1_200, true)), "2026-12-25", "GB", "none"),
+            (Some(counted(1_200, true)), "2026-12-28", "T2", "none"),
+            (Some(counted(1_201, true)), "2026-12-25", "GB", "not counted"),
+            (Some(counted(1_200, false)), "2026-12-25", "GB", "not counted"),
+        ] {
+            assert_eq!(would_move(outcome.as_ref(), date.parse().unwrap(), calendar), want, "{outcome:?} {date}");
+        }
+    }
 }
