@@ -6,14 +6,14 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics, SWITCHED_CALL_TIMEOUT};
-use payments_model::{Outage, OutageKind, Switch, causes};
+use payments_model::{Outage, OutageKind, Switch, UtcSecond, causes};
 use payments_store::{CALL_TIMEOUT, Job, Store, StoreError};
 use payments_work::{SWITCH_WORKS_WITHIN, ScheduledRun, SwitchReader};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::outcome::SweeperOutcome;
-use crate::switch_seen::SwitchSeen;
+use crate::switch_seen::{self, SwitchSeen};
 
 /// Period of the sweeps.
 pub const SWEEP_EVERY: TimeDelta = TimeDelta::minutes(5);
@@ -121,6 +121,14 @@ impl Sweeper {
                 Ok(Permitted::Nothing)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// The times of the stop and the holds that the run has seen last.
+    pub(crate) async fn switched_at(&self) -> Vec<UtcSecond> {
+        match self.switch_reader.last().await {
+            Some(Ok(switch)) => switch_seen::changes(&switch).map(|change| change.at).collect(),
+            Some(Err(_)) | None => Vec::new(),
         }
     }
 

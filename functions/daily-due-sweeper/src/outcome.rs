@@ -54,6 +54,9 @@ pub struct SweepOutcome {
     /// The due dates that their limit holds.
     #[serde(skip_serializing_if = "is_zero")]
     pub days_held: u64,
+    /// The holds of which the alarm is told once more.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub still_held: u64,
     /// The switch, as the sweep saw it last.
     #[serde(flatten)]
     #[entry(flatten)]
