@@ -5,9 +5,9 @@ use payments_model::{ActionName, Person};
 use payments_store::{Asked, Standing, WAITS};
 
 use crate::actions::dialog::{CLOSE, Named, title};
-use crate::actions::freed::Now;
 use crate::actions::preview::{Buttons, Preview};
 use crate::actions::reason::REASON;
+use crate::actions::switch::freed::Now;
 use crate::html::{fact, link, person_of};
 use crate::panel::hidden;
 use crate::times::Times;

@@ -1,4 +1,4 @@
-//! A due date with its limit: what was claimed of it and is scheduled, and the numbers up to which two persons release it.
+//! A due date with its limit: its claimed and scheduled payments, and the numbers of a release.
 
 use futures::future::try_join;
 use maud::{Markup, html};
@@ -48,7 +48,7 @@ impl Console {
 }
 
 impl Limited {
-    /// What is claimed once all payments of the date are.
+    /// The claims once all payments of the date are claimed.
     fn need(&self) -> DayTotal {
         self.claimed.plus(&self.scheduled)
     }

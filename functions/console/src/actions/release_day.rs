@@ -1,14 +1,14 @@
-//! The release of a due date that its limit holds, up to what its payments need: two persons raise the limit of that date.
+//! The release of a due date that its limit holds: two persons raise its limit to what its payments need.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{Actor, BusinessDate, DayLimit, SwitchChange, UtcSecond};
 use payments_store::DayRelease;
 
-use crate::actions::freed::Now;
 use crate::actions::limited::in_words;
 use crate::actions::preview::{Buttons, Preview};
 use crate::actions::reason::{REASON, Reason, asked};
+use crate::actions::switch::freed::Now;
 use crate::function::Console;
 use crate::html::day;
 
