@@ -65,13 +65,17 @@ pub(crate) struct ShardSweep<'s> {
 
 impl Sweeper {
     /// Sweeps all shards.
-    pub(crate) async fn sweep(&self, deadline: &Deadline) -> (SweepOutcome, Option<StoreError>) {
+    pub(crate) async fn sweep(
+        &self,
+        deadline: &Deadline,
+        feed_missing: Option<u64>,
+    ) -> (SweepOutcome, Option<StoreError>) {
         let now = self.clock.now();
         let guard = self.config.max_day.as_ref().map(|limit| Guard::new(limit, &self.store, &self.clock));
         let shards = futures::stream::iter(self.config.read_shards.in_turn(now, SWEEP_EVERY, SHARDS_AT_ONCE));
         let sweeps = shards.map(|shard| self.sweep_shard(shard, now, deadline, guard.as_ref()));
         let sweeps: Vec<_> = sweeps.buffer_unordered(SHARDS_AT_ONCE.into()).collect().await;
-        let (mut total, mut broken) = (SweepOutcome::empty(), None);
+        let (mut total, mut broken) = (SweepOutcome { feed_missing, ..SweepOutcome::empty() }, None);
         for sweep in sweeps {
             match sweep {
                 Ok(outcome) => total.add(&outcome),

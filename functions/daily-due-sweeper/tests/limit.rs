@@ -1,13 +1,11 @@
 //! `daily-due-sweeper` with a limit of each due date: nothing is claimed beyond it until a release.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use chrono::TimeDelta;
 use daily_due_sweeper::{Config, SweepOutcome, Sweeper, SweeperOutcome};
 use payments_machine::given::Given;
 use payments_model::{Actor, BusinessDate, DayCounts, DayTotal, Details, Money, Status, SwitchChange};
-use payments_store::{Committed, CountsCommit, DayRelease, LogHead};
+use payments_store::DayRelease;
 use serde_json::json;
 
 const TODAY: &str = "2026-11-20";
@@ -70,15 +68,7 @@ impl Limited {
                 counts.enter(status, money()?);
             }
         }
-        let store = &self.given.store;
-        let now = self.given.stack.clock.now();
-        let log = store.log_head().await?.unwrap_or_else(|| LogHead::first("a stream", now));
-        let expected = store.checkpoint("a stream shard").await?;
-        let (deltas, last) = (BTreeMap::from([(date()?, counts.minus(&known))]), log.next.into());
-        let commit = CountsCommit { deltas, unparsed: 0, events: Vec::new(), last };
-        let committed = store.commit_counts("a stream shard", expected.as_ref(), &commit, &log, now).await?;
-        ensure!(committed == Committed::Done, "{committed:?}");
-        Ok(())
+        self.given.counted(date()?, counts.minus(&known)).await
     }
 
     async fn release(&self, up_to: &str) -> Result<()> {

@@ -40,11 +40,13 @@ const TICKET: (&str, &str) =
 
 /// The times at which functions run, from the day of the payments on.
 const ONE: &str = "2090-06-15T01:10:00Z";
+const MORNING: &str = "2026-11-20T09:00:00Z";
 const SIX_DAYS_LATER: &str = "2090-06-21T02:30:00Z";
 
 /// The steps before faults of one payment, and of a day.
 const CREATED: &[&str] = &["ingest/create"];
 const LIMITED: &[&str] = &["day-limit", "ingest/create"];
+const EXPECTED: &[&str] = &["feed-expected", "ingest/create"];
 const CLAIMED: &[&str] = &["ingest/create", "claimed"];
 const DAY: &[&str] = &["a-day"];
 const COUNTED: &[&str] = &["a-day", "counted"];
@@ -134,6 +136,7 @@ async fn faults_of_runs(day: &Day) -> Result<Vec<Fault>> {
             NO_DEADLINE,
         ),
         ("a date beyond its limit", "DayHeld", world_of(LIMITED).await?, ONE, SWEEP, NO_DEADLINE),
+        ("a day without its feed", "FeedMissing", world_of(EXPECTED).await?, MORNING, SWEEP, NO_DEADLINE),
         ("a damaged switch", "SwitchUnreadable", unreadable_switch().await?, ONE, SWEEP, NO_DEADLINE),
         ("a payment that stays pending", "PaymentsStuckPending", stuck, "2090-06-27T00:05:00Z", REDRIVE, NO_DEADLINE),
         ("a damaged pending head", "RedriveFailures", pending, ONE, REDRIVE, NO_DEADLINE),
