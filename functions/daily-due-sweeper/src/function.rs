@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::outcome::SweeperOutcome;
-use crate::switch_seen::SwitchSeen;
+use crate::switch_seen::{self, SwitchSeen};
 
 /// Period of the sweeps.
 pub const SWEEP_EVERY: TimeDelta = TimeDelta::minutes(5);
@@ -135,6 +135,14 @@ impl Sweeper {
                 Ok(Permitted::Nothing)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// The times of the stop and the holds that the run has seen last.
+    pub(crate) async fn switched_at(&self) -> Vec<UtcSecond> {
+        match self.switch_reader.last().await {
+            Some(Ok(switch)) => switch_seen::changes(&switch).map(|change| change.at).collect(),
+            Some(Err(_)) | None => Vec::new(),
         }
     }
 

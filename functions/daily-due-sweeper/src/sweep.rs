@@ -19,6 +19,7 @@ use crate::lateness::claimable_seconds;
 use crate::outcome::SweepOutcome;
 use crate::pace::writes_at_once;
 use crate::reserved::Reserved;
+use crate::still_held::to_tell;
 
 /// Entries of the index per page: about 300 KB.
 const PAGE: u16 = 1_000;
@@ -85,9 +86,9 @@ impl Sweeper {
             }
         }
         total.switch = self.switch_seen().await;
-        if let Some(guard) = &guard {
-            total.days_held = u64::try_from(guard.held().len()).unwrap_or(u64::MAX);
-        }
+        let held_since = guard.as_ref().map(Guard::held_since).unwrap_or_default();
+        total.days_held = u64::try_from(guard.as_ref().map_or(0, |guard| guard.held().len())).unwrap_or(u64::MAX);
+        total.still_held = to_tell(now, &held_since, &self.switched_at().await);
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
         (total, broken)

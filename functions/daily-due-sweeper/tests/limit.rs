@@ -74,7 +74,11 @@ impl Limited {
     async fn release(&self, up_to: &str) -> Result<()> {
         let at = self.given.stack.clock.now();
         let change = SwitchChange { by: Actor::operator("ada"), at, reason: "a holiday".to_owned() };
-        Ok(self.given.store.release_day(date()?, &DayRelease { up_to: up_to.parse()?, change }).await?)
+        let store = &self.given.store;
+        let version = store.day_release(date()?).await?.map_or(0, |known| known.version) + 1;
+        let release = DayRelease { version, up_to: up_to.parse()?, change };
+        ensure!(store.release_day(date()?, &release).await?, "it was released meanwhile");
+        Ok(())
     }
 
     async fn reserved(&self) -> Result<DayTotal> {

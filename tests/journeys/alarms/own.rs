@@ -103,6 +103,12 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         runs.extend(ran(&world, now, REDRIVE, 0).await?);
     }
     let sweeper = "daily-due-sweeper";
+    let alarms = &["StillHeld", "DayHeld"];
+    faults.push(of_lines(day, "two dates beyond their limits", "daily-due-sweeper", alarms, &two_dates_held().await?)?);
+    let held = switched("2090-06-14T12:00:00Z", hold).await?;
+    turn_switch(&held.store().await, "2090-06-15T00:10:00Z".parse()?, hold).await?;
+    let (lines, alarms) = (ran(&held, ONE, SWEEP, NO_DEADLINE).await?, &["StillHeld", "HeldForLong"]);
+    faults.push(of_lines(day, "two holds for an hour", "daily-due-sweeper", alarms, &lines)?);
     faults.push(of_lines(day, "three redrives without time", sweeper, &["RedriveUnfinished"], &runs)?);
     faults.push(of_lines(day, "two redrives without time", sweeper, &[], &runs[1..])?);
     faults.extend(super::publish::faults(day).await?);
@@ -194,6 +200,14 @@ async fn switched(at: &str, turn: impl FnOnce(&mut Switch, SwitchChange)) -> Res
 
 fn hold(switch: &mut Switch, change: SwitchChange) {
     switch.holds.push(Hold { from: BusinessDate::MIN, to: BusinessDate::MIN, change });
+}
+
+/// The lines of the second sweep, before which the second of two dates gets a payment.
+async fn two_dates_held() -> Result<Vec<String>> {
+    let world = world_of(LIMITED).await?;
+    ran(&world, ONE, SWEEP, NO_DEADLINE).await?;
+    world.create("tenant", "second", &order("2090-06-16")).await?;
+    ran(&world, "2090-06-16T00:10:00Z", SWEEP, NO_DEADLINE).await
 }
 
 async fn unreadable_switch() -> Result<World> {

@@ -7,6 +7,7 @@ use payments_store::{Asked, Standing, WAITS};
 use crate::actions::dialog::{CLOSE, Named, title};
 use crate::actions::freed::Now;
 use crate::actions::preview::{Buttons, Preview};
+use crate::actions::reason::REASON;
 use crate::html::{fact, link, person_of};
 use crate::panel::hidden;
 use crate::times::Times;
@@ -48,7 +49,7 @@ pub(super) fn looked(action: &Named, asked: &Asked, (person, now): (&Person, Opt
         div class="body" {
             p { b { (person_of(&asked.intent.by)) } " asks for this, and it needs a second person." @if waits { " It happens as soon as you approve. Refused, it is over." } }
             @if waits && *person == asked.first.person { p class="notice" { "You asked for it, so another person has to decide." } }
-            @if waits && is_beyond { p class="notice" { "More payments wait now than the first person saw, so this cannot be approved. Refuse it, and ask anew." } }
+            @if waits && is_beyond { p class="notice" { "The numbers have changed since the first person saw them, so this cannot be approved. Refuse it, and ask anew." } }
             (state(action, asked, times))
             section class="panel" { dl class="facts" {
                 (fact("Asked by", &html! { (person_of(&asked.intent.by)) " " span class="quiet any" { (asked.first.person) } }))
@@ -56,7 +57,9 @@ pub(super) fn looked(action: &Named, asked: &Asked, (person, now): (&Person, Opt
                 (fact("Does", &told::action(&asked.intent)))
                 @for line in asked.intent.arguments.lines() {
                     @let (name, value) = line.split_once(": ").unwrap_or(("", line));
-                    (fact(name, &html! { @for part in value.split("; ") { span class="any" { (part) } br; } }))
+                    // A reason is one text, whatever it has inside.
+                    @let parts = if name == REASON { vec![value] } else { value.split("; ").collect() };
+                    (fact(name, &html! { @for part in parts { span class="any" { (part) } br; } }))
                 }
                 @if let Some(now) = now { (fact("Now", &html! { b { (now.named) } })) }
                 (fact("Plan", &html! { span class="id" title=(asked.first.hash) { (asked.first.hash.short()) } " " span class="quiet" { "the same in both dialogs" } }))

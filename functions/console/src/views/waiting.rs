@@ -19,6 +19,7 @@ use crate::html::{account_link, amount, head_link, heading, live_top, payment_li
 use crate::panel::{ACTIONS, cards, empty, head, opens, panel};
 use crate::runs::{Runs, last, number};
 use crate::times::{Times, span};
+use crate::views::switch::beyond_limit;
 pub(crate) use crate::views::waiting::late::{Late, late_table};
 use crate::views::waiting::sent::{Sent, by_request};
 
@@ -145,10 +146,15 @@ impl Pending<'_> {
     /// The due time with its age, and how late the payment was claimed.
     fn due(&self, times: Times) -> Markup {
         let at = self.row.due.due_at;
-        let late = self.head.as_ref().and_then(claimed_late);
+        let late = self.head.as_ref().and_then(|head| Some((claimed_late(head)?, head.created_at() > head.due_at)));
         html! { td class="due end" {
             (times.at(at))
-            small { (times.age(at)) @if let Some(late) = late { ", claimed " (span(late.num_seconds())) " late" } }
+            small {
+                (times.age(at))
+                @if let Some((late, is_created_late)) = late {
+                    ", claimed " (span(late.num_seconds())) @if is_created_late { " after its creation" } @else { " late" }
+                }
+            }
         } }
     }
 
@@ -233,7 +239,7 @@ fn unclaimed(scheduled: &Late, times: Times) -> Markup {
     panel(
         &html! { "Due, not claimed yet " span class="quiet" { (more) (scheduled.rows.len()) } },
         &note,
-        &late_table(scheduled, times),
+        &html! { @for date in scheduled.limited() { (beyond_limit(date, times)) } (late_table(scheduled, times)) },
     )
 }
 
