@@ -1,4 +1,4 @@
-//! Counters are set to the numbers of payments in the tables. Checkpoints and findings of recounts are deleted.
+//! Counters, and claims within limits, are set to the numbers of payments in the tables. Checkpoints and findings of recounts are deleted.
 //!
 //! Nobody writes, and the hot table has no stream: so the tables are exact once the indexes have caught up. A repeated
 //! step corrects the rest.
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
-use payments_model::{BusinessDate, ShardCount, Status};
-use payments_store::{DueRecount, Recounted, Store};
+use payments_model::{BusinessDate, DayCounts, DayTotal, ShardCount, Status};
+use payments_store::{DueRecount, Recounted, Store, StoreError};
 
 use super::outcome::{Finding, Line};
 
@@ -57,7 +57,7 @@ async fn recount(store: &Store, shards: ShardCount, date: BusinessDate) -> Resul
         .await
 }
 
-/// Compares a date's counters with its payments and, if `is_apply`, sets them. Returns whether they differed.
+/// Compares a date's counters and reserved claims with its payments and, if `is_apply`, sets them. Returns whether they differed.
 pub(crate) async fn set(
     store: &Store,
     shards: ShardCount,
@@ -73,11 +73,35 @@ pub(crate) async fn set(
         tell(&Line::place(Finding::Unreadable, why));
         return Ok(false);
     }
-    if seen.counts == found.counts {
+    let differ = seen.counts != found.counts;
+    if differ && is_apply && !store.correct_counters(date, &seen, &found.counts).await? {
+        anyhow::bail!("the counters of {date} change meanwhile: does something still count?");
+    }
+    Ok(set_claims(store, date, &found.counts, is_apply, tell).await? || differ)
+}
+
+/// Compares the claims that a limit reserved on a date with those that were made and, if `is_apply`, sets them: the table's past lacks
+/// some, and has some that were reserved and never made. Without a limit there are none. Returns whether they differed.
+async fn set_claims(
+    store: &Store,
+    date: BusinessDate,
+    counts: &DayCounts,
+    is_apply: bool,
+    tell: &impl Fn(&Line),
+) -> Result<bool> {
+    let reserved = match store.day_claims(date).await {
+        Err(error @ StoreError::Unreadable { .. }) => {
+            tell(&Line::place(Finding::Unreadable, error.to_string()));
+            return Ok(false);
+        }
+        read => read?.1.reserved,
+    };
+    let claimed = DayTotal::claimed(counts);
+    if reserved == DayTotal::default() || reserved == claimed {
         return Ok(false);
     }
-    if is_apply && !store.correct_counters(date, &seen, &found.counts).await? {
-        anyhow::bail!("the counters of {date} change meanwhile: does something still count?");
+    if is_apply && !store.correct_claims(date, &reserved, &claimed).await? {
+        anyhow::bail!("the claims of {date} change meanwhile: does something still sweep?");
     }
     Ok(true)
 }
