@@ -52,8 +52,11 @@ pub(crate) enum UndoError {
     /// Other changes were faster each time.
     #[error("other changes were faster each time; repeat the request")]
     Overtaken,
-    /// The switch has as many holds as it can have.
-    #[error("the switch has {0} holds, and can have no more; release one, or hold all dates with one")]
+    /// The switch has as many holds as undos may begin.
+    #[error(
+        "the switch has {0} holds, and an undo begins no more, so nothing is planned; release a hold whose undo is done, in the console's \
+         view Bank, and plan again"
+    )]
     Holds(usize),
 }
 
