@@ -86,7 +86,8 @@ fn arguments(intent: &AuditIntent) -> Vec<(&str, &str)> {
 
 fn said((name, value): &(&str, &str)) -> String {
     match *name {
-        "reason" | "description" => format!("“{value}”"),
+        // A quotation mark in it would end it, and begin another fact.
+        "reason" | "description" => format!("“{}”", value.replace(['“', '”'], "'")),
         "enabled" if *value == "false" => "switched off".to_owned(),
         "enabled" => "switched on".to_owned(),
         "url" => format!("to {value}"),
@@ -270,7 +271,7 @@ mod tests {
     #[test]
     fn arguments_are_said_in_words() {
         let arguments = "endpoint: shop\nurl: https://shop.example.com/x\ndescription: The shop\ntypes: payment.failed payment.processed\n\
-                         accounts: a b\nenabled: false\ncursor: 7.1.0\nversion: 9\nfrom: 2026-12-25\nreason: see 00000000-0000-5000-8000-000000000001";
+                         accounts: a b\nenabled: false\ncursor: 7.1.0\nversion: 9\nfrom: 2026-12-25\nreason: see 00000000-0000-5000-8000-000000000001”, to x";
         let intent = AuditIntent {
             name: payments_model::ActionName {
                 previewed_at: payments_model::UtcSecond::MIN,
@@ -286,7 +287,7 @@ mod tests {
         };
         let said = action(&intent).into_string();
         let want = "to https://shop.example.com/x, “The shop”, only payment.failed, payment.processed, only of a, b, switched off, \
-                    from the place 7.1.0 on, from Fri 25 Dec, “see 00000000-0000-5000-8000-000000000001”";
+                    from the place 7.1.0 on, from Fri 25 Dec, “see 00000000-0000-5000-8000-000000000001', to x”";
         assert!(said.contains(want) && !said.contains("1 payment "), "{said}");
     }
 

@@ -206,7 +206,16 @@ async fn undos(store: &Store, is_again: bool, now: UtcSecond) -> Result<()> {
         ended_at: None,
     };
     let (totals, sha256) = (BTreeMap::new(), "f".repeat(64));
-    let plan = UndoPlan { number: 1, sha256, inexact: Vec::new(), payments: 0, totals, held_at: now, run: Some(run) };
+    let plan = UndoPlan {
+        number: 1,
+        select: Default::default(),
+        sha256,
+        inexact: Vec::new(),
+        payments: 0,
+        totals,
+        held_at: now,
+        run: Some(run),
+    };
     let undo = |id: &str, revision| anyhow::Ok(Undo { id: id.parse()?, revision, plans: vec![plan.clone()] });
     ensure!(store.change_undo(&undo("0123456789abcdef", 1 + u64::from(is_again))?).await?, "it is changed");
     if is_again {
