@@ -55,7 +55,8 @@ pub(super) fn looked(action: &Named, asked: &Asked, (person, now): (&Person, Opt
                 (fact("Asked by", &html! { (person_of(&asked.intent.by)) " " span class="quiet any" { (asked.first.person) } }))
                 (fact("Asked", &times.aged(asked.intent.at)))
                 (fact("Does", &told::action(&asked.intent)))
-                @for line in asked.intent.arguments.lines() {
+                // The title has the numbers of a date beyond its limit, in the words of the row Now.
+                @for line in asked.intent.arguments.lines().filter(|line| !line.starts_with("need: ") && !line.starts_with("up-to: ")) {
                     @let (name, value) = line.split_once(": ").unwrap_or(("", line));
                     // A reason is one text, whatever it has inside.
                     @let parts = if name == REASON { vec![value] } else { value.split("; ").collect() };

@@ -3,11 +3,11 @@
 use futures::future::try_join;
 use maud::{Markup, html};
 use payments_http::{Problem, ProblemKind};
-use payments_model::{BusinessDate, Currency, DayLimit, DayTotal, Status, UtcSecond};
+use payments_model::{BusinessDate, DayLimit, DayTotal, Status, UtcSecond};
 use payments_store::{DayRelease, StoreError};
 
 use crate::function::Console;
-use crate::html::{fact, grouped, major};
+use crate::html::{fact, grouped, limit_in_words, major, numbers_in_words};
 use crate::panel::{cards, panel};
 use crate::times::Times;
 use crate::views::switch::changed;
@@ -65,7 +65,7 @@ impl Limited {
         if self.held_since.is_none() {
             Some("its limit does not hold this date")
         } else if known.admits(&self.need()) {
-            Some("what is left fits by the counters, so the next sweep claims it")
+            Some("what is left fits by the counters, so no release is needed")
         } else if limit.raised_to(&self.excess().with_margin()).admits(&self.need()) {
             None
         } else {
@@ -81,18 +81,14 @@ impl Limited {
         if with_margin(shown).admits(&self.need()) && now.raised_to(shown) == now {
             return Ok(());
         }
-        let detail = format!(
-            "The payments of this date need {} now, and not {}. Preview it again, and ask anew.",
-            self.named(),
-            in_words(shown)
-        );
+        let detail = format!("This date needs {} now, far from what was shown. Preview it again, and ask anew.", self.named());
         Err(Problem::new(ProblemKind::InvalidShape, detail))
     }
 
     /// The need in words, as far as it is limited.
     pub(super) fn named(&self) -> String {
         let (limit, need) = (self.max_day.clone().unwrap_or_default(), self.need());
-        words(
+        numbers_in_words(
             limit.payments().and(Some(need.payments)),
             limit.sums().map(|(currency, _)| (currency, need.sum(currency))),
         )
@@ -109,7 +105,7 @@ impl Limited {
             html! { tr {
                 th scope="row" { (part) }
                 (number("MaxDay", max)) (number("Claimed", claimed)) (number("Scheduled", scheduled))
-                td class="num all b" data-l="Up to" { (up_to.as_deref().unwrap_or("not released")) }
+                td class="num all b" data-l="Up to" { (up_to.as_deref().unwrap_or("–")) }
             } }
         };
         let payments = limit.payments().map(|max| {
@@ -128,19 +124,8 @@ impl Limited {
             (panel(&html! { "Limit of the date" }, &html! { "Scheduled: by the counters" }, &cards("Numbers of the date", &columns, &rows)))
             dl class="facts" {
                 @if let Some(since) = self.held_since { (fact("Held since", &times.aged(since))) }
-                @if let Some(known) = &self.release { (fact("Released before", &html! { "up to " (in_words(&known.up_to)) " " (changed(&known.change, times)) })) }
+                @if let Some(known) = &self.release { (fact("Released before", &html! { "up to " (limit_in_words(&known.up_to)) " " (changed(&known.change, times)) })) }
             }
         }
     }
-}
-
-/// The numbers of a limit: `430 payments, 1,666.50 GBP`.
-pub(super) fn in_words(limit: &DayLimit) -> String {
-    words(limit.payments(), limit.sums())
-}
-
-fn words(payments: Option<u64>, sums: impl Iterator<Item = (Currency, i128)>) -> String {
-    let payments = payments.map(|payments| format!("{} payments", grouped(payments.into())));
-    let sums = sums.map(|(currency, sum)| format!("{} {currency}", major(sum, currency.decimals())));
-    payments.into_iter().chain(sums).collect::<Vec<_>>().join(", ")
 }
