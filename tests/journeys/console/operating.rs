@@ -236,8 +236,9 @@ async fn a_redate_of_other_numbers_than_were_shown_is_refused() -> Result<()> {
         assert_eq!(done.text.contains(OTHER), is_refused, "{field} {shown}: {done}");
         assert_eq!(started(&world).len(), usize::from(!is_refused), "{field} {shown}");
     }
-    for wrong in ["dates=4", "dates=4&payments=x"] {
-        world.answered(preview_of(name, &format!("{form}&{wrong}")), 400).await?;
+    for wrong in ["dates=4", "dates=4&payments=-1"] {
+        let reply = world.answered(preview_of(name, &format!("{form}&{wrong}")), 400).await?;
+        assert!(reply.field("detail").contains("payments"), "{wrong}: {reply}");
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ async fn a_payment_tells_its_story_newest_first() -> Result<()> {
         &[
             "17:00|Request 4 of 8, if no result comes|redrives run each hour",
             "13:02:00|Request 3 of 8 sent|redrive",
-            "11:00|Request 2 of 8 sent|After 60 min without a result, about then",
+            "11:00|Request 2 of 8 sent|After 60 min without a result, time estimated",
             "10:00:00|Request 1 of 8 sent|dispatch",
             "10:00:00|Pending Claimed|sweep",
             "16:20:41|Amended",

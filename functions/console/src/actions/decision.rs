@@ -7,6 +7,7 @@ use payments_store::{Asked, Standing, WAITS};
 use crate::actions::dialog::{CLOSE, Named, title};
 use crate::actions::freed::Now;
 use crate::actions::preview::{Buttons, Preview};
+use crate::actions::reason::REASON;
 use crate::html::{fact, link, person_of};
 use crate::panel::hidden;
 use crate::times::Times;
@@ -56,7 +57,9 @@ pub(super) fn looked(action: &Named, asked: &Asked, (person, now): (&Person, Opt
                 (fact("Does", &told::action(&asked.intent)))
                 @for line in asked.intent.arguments.lines() {
                     @let (name, value) = line.split_once(": ").unwrap_or(("", line));
-                    (fact(name, &html! { @for part in value.split("; ") { span class="any" { (part) } br; } }))
+                    // A reason is one text, whatever it has inside.
+                    @let parts = if name == REASON { vec![value] } else { value.split("; ").collect() };
+                    (fact(name, &html! { @for part in parts { span class="any" { (part) } br; } }))
                 }
                 @if let Some(now) = now { (fact("Now", &html! { b { (now.named) } })) }
                 (fact("Plan", &html! { span class="id" title=(asked.first.hash) { (asked.first.hash.short()) } " " span class="quiet" { "the same in both dialogs" } }))

@@ -12,7 +12,7 @@ pub(super) const REASON: &str = "reason";
 /// The longest reason, in bytes of UTF-8.
 const MAX_REASON_BYTES: usize = 4 * MAX_REASON;
 
-/// A reason: 1 to 200 characters, some of them letters or digits, without control characters and those that turn the direction of a text.
+/// A reason: 1 to 200 characters, some of them letters or digits, without control characters and those that nobody sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reason(String);
 
@@ -22,9 +22,7 @@ impl FromStr for Reason {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let fits = (1..=MAX_REASON).contains(&text.chars().count());
-        // The fillers of Hangul are letters that nobody sees.
-        let is_seen =
-            |it: char| it.is_alphanumeric() && !matches!(it, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}');
+        let is_seen = |it: char| it.is_alphanumeric() && !is_ignorable(it);
         if fits && text.chars().any(is_seen) && !text.chars().any(is_forbidden) {
             return Ok(Self(text.to_owned()));
         }
@@ -45,10 +43,20 @@ impl Reason {
     }
 }
 
-/// Control characters, and marks of a direction or of a line's end.
+/// Control characters, ends of a line, and what nobody sees, with the marks that turn a text's direction. Joiners and variation
+/// selectors are part of words and emoji.
 fn is_forbidden(it: char) -> bool {
-    it.is_control()
-        || matches!(it, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let joins = matches!(it, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    it.is_control() || matches!(it, '\u{2028}' | '\u{2029}') || (is_ignorable(it) && !joins)
+}
+
+/// Unicode's property `Default_Ignorable_Code_Point`: characters without a glyph of their own (*DerivedCoreProperties.txt*, 16.0).
+fn is_ignorable(it: char) -> bool {
+    matches!(it,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// The field in which a dialog asks for a reason.

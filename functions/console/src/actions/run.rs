@@ -208,7 +208,8 @@ fn shown(form: &mut Form) -> Result<Option<Shown>, Problem> {
     let (dates, payments) = (texts.0.parse(), texts.1.parse());
     match (dates, payments) {
         (Ok(dates), Ok(payments)) => Ok(Some(Shown { dates, payments })),
-        (Err(error), _) | (_, Err(error)) => Err(invalid_field("dates", &error)),
+        (Err(error), _) => Err(invalid_field("dates", &error)),
+        (_, Err(error)) => Err(invalid_field("payments", &error)),
     }
 }
 

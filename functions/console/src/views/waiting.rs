@@ -145,10 +145,15 @@ impl Pending<'_> {
     /// The due time with its age, and how late the payment was claimed.
     fn due(&self, times: Times) -> Markup {
         let at = self.row.due.due_at;
-        let late = self.head.as_ref().and_then(claimed_late);
+        let late = self.head.as_ref().and_then(|head| Some((claimed_late(head)?, head.created_at() > head.due_at)));
         html! { td class="due end" {
             (times.at(at))
-            small { (times.age(at)) @if let Some(late) = late { ", claimed " (span(late.num_seconds())) " late" } }
+            small {
+                (times.age(at))
+                @if let Some((late, is_created_late)) = late {
+                    ", claimed " (span(late.num_seconds())) @if is_created_late { " after its creation" } @else { " late" }
+                }
+            }
         } }
     }
 

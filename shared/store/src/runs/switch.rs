@@ -68,6 +68,9 @@ fn parse(item: Item) -> Result<Switch, Fault> {
     if change.is_none() && (has_change || stopped) {
         return Err("it does not say who stopped it, when and why".into());
     }
+    if version == u64::MAX {
+        return Err("its version is the largest number, and no change can follow".into());
+    }
     Ok(Switch {
         version,
         stopped,
@@ -165,6 +168,7 @@ mod tests {
             ("stopped", Some(text("no"))),
             ("stopped", None),
             ("version", Some(text("1"))),
+            ("version", Some(number(u64::MAX))),
             ("by", None),
             ("at", Some(text("today"))),
             ("reason", None),

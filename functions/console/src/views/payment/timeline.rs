@@ -265,7 +265,7 @@ fn requests(head: &Head, max_attempts: u32, entries: &mut Vec<Entry>) {
         if attempt > 1 {
             entry.note = Some(html! {
                 "After " (span(waited)) " without a result"
-                @if entry.is_about { ", about then" }
+                @if entry.is_about { ", time estimated" }
             });
         }
         entries.push(entry);
