@@ -18,7 +18,7 @@ use crate::part::{self, PartName};
 use crate::row::{Cell, SealedRow};
 
 /// The most rows of a part: two row groups.
-pub const MAX_PART_ROWS: usize = 10_000;
+pub const MAX_PART_ROWS: u32 = 10_000;
 
 /// The bytes of rows, before compression, after which a part ends: 8,000 payments of 8 KB.
 pub const MAX_PART_BYTES: usize = 64 << 20;
