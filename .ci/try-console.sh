@@ -50,7 +50,9 @@ PAUSED_URL=$url
 start_local troubled
 TROUBLED_URL=$url
 TROUBLED_DB=$(sed -n 's/^  DynamoDB API  *\(http:[^ ]*\).*/\1/p' "$tools/troubled.log")
-export CHROMIUM BANK_URL OPEN_URL PAUSED_URL TROUBLED_URL TROUBLED_DB
+start_local limited --require-tokens --max-day payments=1
+LIMITED_URL=$url
+export CHROMIUM BANK_URL OPEN_URL PAUSED_URL TROUBLED_URL TROUBLED_DB LIMITED_URL
 
 cp .ci/console/* .ci/console/.npmrc "$tools"
 cd "$tools"

@@ -1,9 +1,9 @@
 // Checks what operators do in the console.
 
 import { gunzipSync } from "node:zlib";
-import { HOSTILE, create } from "./bank.mjs";
+import { HOSTILE, bank, create } from "./bank.mjs";
 import { DESK, PHONE, must, pause } from "./browser.mjs";
-import { BANK_URL, REFUSED, VIEWS, check, day, inert, own } from "./harness.mjs";
+import { BANK_URL, LIMITED_URL, REFUSED, VIEWS, check, day, inert, own } from "./harness.mjs";
 
 for (const where of [PHONE, DESK]) {
   await check(`a payment is cancelled after a preview, and the trail says so, ${where === PHONE ? "phone" : "desk"}`, async (console) => {
@@ -115,22 +115,24 @@ await check("every action is previewed, done and in the trail, phone", async (co
   for (const [, , did] of ACTS) must(trail.some((row) => row.includes(did)), `the trail does not have: ${did}`);
 }, { viewport: PHONE });
 
-await check("what one person stops, two persons resume", async (console) => {
-  const turn = async (action, ends) => {
-    await console.view("bank");
-    await console.page.click(`form[data-action=${action}] button`);
-    await console.page.waitForSelector("#dialog[open] [name=reason]", { timeout: 15_000 });
-    await console.accessible();
-    await console.page.$eval("#dialog [name=reason]", (field) => (field.value = "a wrong feed"));
-    await console.page.click(`#dialog form[data-action=${action}] button:not([data-close])`);
-    await said(ends);
-    await console.page.keyboard.press("Escape");
-    await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
-  };
-  const said = (text) => console.page.waitForFunction((text) => document.querySelector("#dialog").textContent.includes(text), { timeout: 15_000 }, text);
-  await console.signIn("act");
-  await turn("stop", "nothing is claimed or sent");
-  await turn("resume", "waits for a second person");
+/** Waits for what the dialog says. */
+const said = (console, text) => console.page.waitForFunction((text) => document.querySelector("#dialog").textContent.includes(text), { timeout: 15_000 }, text);
+
+/** Previews and confirms an action of the view that is shown, with a reason. */
+async function turn(console, action, ends) {
+  await console.page.click(`form[data-action=${action}] button`);
+  await console.page.waitForSelector("#dialog[open] [name=reason]", { timeout: 15_000 });
+  await console.accessible();
+  await console.isWhole();
+  await console.page.$eval("#dialog [name=reason]", (field) => (field.value = "a wrong feed"));
+  await console.page.click(`#dialog form[data-action=${action}] button:not([data-close])`);
+  await said(console, ends);
+  await console.page.keyboard.press("Escape");
+  await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
+}
+
+/** A second person reads these words in the plan that waits, and approves it. */
+async function approved(console, words, ends) {
   await console.view("audit");
   must(!(await console.page.$eval("form[data-approval=look]", (form) => form.checkVisibility()).catch(() => false)), "Ana may decide");
   await console.signOut();
@@ -142,13 +144,52 @@ await check("what one person stops, two persons resume", async (console) => {
   await console.accessible();
   await console.isWhole();
   const plan = await console.text("#dialog");
-  must(["ana", "a wrong feed", "to claim"].every((text) => plan.includes(text)), `the plan is ${plan}`);
+  must(words.every((text) => plan.includes(text)), `the plan is ${plan}`);
   await console.page.click("#dialog form[data-approval=approve] button");
-  await said("the next sweep claims");
+  await said(console, ends);
   await console.page.keyboard.press("Escape");
+}
+
+await check("what one person stops, two persons resume", async (console) => {
+  await console.signIn("act");
+  await console.view("bank");
+  await turn(console, "stop", "nothing is claimed or sent");
+  await console.view("bank");
+  await turn(console, "resume", "waits for a second person");
+  await approved(console, ["ana", "a wrong feed", "to claim"], "the next sweep claims");
   await console.view("bank");
   must((await console.page.$("form[data-action=resume]")) === null, "it is not resumed");
 }, { viewport: PHONE });
+
+for (const where of [PHONE, DESK]) {
+  await check(`a date that its limit holds is released by two persons, ${where === PHONE ? "phone" : "desk"}`, async (console) => {
+    const limited = await bank(LIMITED_URL, true), now = async () => (await limited.ask("/sandbox/clock")).json.now;
+    // Noon of another day for each size.
+    const noon = new Date((Math.floor(Date.parse(await now()) / 86_400_000) + 1.5) * 86_400_000).toISOString();
+    const order = { payeeAccountId: "landlord", amountMinor: 2_218, currency: "GBP", scheduledFor: noon.slice(0, 10), dateRule: "none" };
+    const ids = await Promise.all(["one", "other"].map((key) => create(limited, "acc-1", `${key}-${where.width}`, order)));
+    await limited.ask("/sandbox/clock", { method: "POST", body: { to: noon } });
+    const until = async (wanted, otherwise) => {
+      for (let attempt = 0; attempt < 120; attempt += 1) {
+        if (await wanted()) return;
+        await limited.ask("/sandbox/clock", { method: "POST", body: { advanceSeconds: 60 } });
+        await pause(500);
+      }
+      throw new Error(`${otherwise} after a minute`);
+    };
+    const line = `#day?date=${order.scheduledFor}`;
+    await until(async () => (await limited.ask("/console/views/attention")).text.includes(line), "nothing is held");
+    await console.signIn("act");
+    await (await console.page.waitForSelector(`#attention a[href="${line}"]`, { timeout: 15_000 })).click();
+    await console.page.waitForSelector("#main form[data-action=release-day] button", { timeout: 15_000 });
+    await console.accessible();
+    await console.isWhole();
+    await turn(console, "release-day", "waits for a second person");
+    await approved(console, ["ana", "a wrong feed", "up to 102 payments", "2 payments"], "the next sweep claims");
+    const shown = async () => Promise.all(ids.map((id) => limited.ask(`/accounts/acc-1/payments/${id}`)));
+    await until(async () => (await shown()).every(({ json }) => json.status !== "SCHEDULED"), "it is not claimed");
+  }, { viewport: where, url: LIMITED_URL });
+}
 
 await check("what cannot be done says why", async (console) => {
   await console.signIn("act");

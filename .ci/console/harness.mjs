@@ -3,7 +3,7 @@
 import { bank, filled } from "./bank.mjs";
 import { Console, must, start } from "./browser.mjs";
 
-export const { BANK_URL, OPEN_URL } = process.env;
+export const { BANK_URL, OPEN_URL, LIMITED_URL } = process.env;
 /** The most that a first visit may load, compressed. */
 export const MOST = 60 * 1024;
 export const REFUSED = /status of 40[013]/;

@@ -31,7 +31,7 @@ use payments_machine::environment::CALENDARS;
 use payments_machine::transaction_service::TransactionServiceSettings;
 use payments_machine::triggers::Triggers;
 use payments_machine::{EngineChoice, Stack, engine};
-use payments_model::BusinessZone;
+use payments_model::{BusinessZone, DayLimit};
 use sandbox::Sandbox;
 use token::Issuer;
 
@@ -82,6 +82,8 @@ pub struct Options {
     pub dates: Dates,
     /// The paused part: `none`, `sending` or `settling`.
     pub paused: &'static str,
+    /// The limit of each due date, if there is one.
+    pub max_day: Option<DayLimit>,
     /// The URL of an engine to use instead of the embedded one.
     pub endpoint: Option<String>,
     /// Whether the HTTP API requires a token.
@@ -119,6 +121,7 @@ impl System {
                 environment.require_tokens = options.require_tokens;
                 environment.seal_after_days = SEAL_AFTER_DAYS;
                 environment.paused = options.paused;
+                environment.max_day = options.max_day.as_ref().map(ToString::to_string).unwrap_or_default();
             })
             .clock(&clock)
             .receivers_clock(receivers_clock)

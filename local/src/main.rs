@@ -14,7 +14,7 @@ use payments_local::sandbox::CLOCK_PATH;
 use payments_local::signals::{LONGEST_STOP, Signals};
 use payments_local::{Options, System, welcome};
 use payments_machine::payload::DataKind;
-use payments_model::BusinessZone;
+use payments_model::{BusinessZone, DayLimit};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -59,6 +59,10 @@ struct Arguments {
     /// Pause sending, or sending and settling: the stack's `Paused`.
     #[arg(long, value_name = "PART", default_value = "none", value_parser = part)]
     paused: &'static str,
+
+    /// The most that is claimed of a due date, such as payments=1000: the stack's `MaxDay`.
+    #[arg(long, value_name = "LIMIT")]
+    max_day: Option<DayLimit>,
 
     /// Require an access token with every request, as a deployed API does, and start an issuer; without it every
     /// request is allowed that this machine sends, but for changes by pages of other sites. Functions are invoked by hand without one.
@@ -233,6 +237,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
         time_zone,
         dates,
         paused,
+        max_day,
         require_tokens,
         sandbox,
     } = arguments;
@@ -258,6 +263,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
         time_zone,
         dates,
         paused,
+        max_day,
         endpoint,
         require_tokens,
         sandbox,

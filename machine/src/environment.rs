@@ -82,6 +82,10 @@ pub struct Environment {
     pub max_payment: String,
     /// The limit of each due date.
     pub max_day: String,
+    /// The time by which a feed is expected; empty for none.
+    pub feed_by: String,
+    /// The least number of payments of that feed.
+    pub feed_payments: String,
     /// The clients whose creates and amendments are refused, separated by commas.
     pub refused_clients: String,
     /// The calendars of currencies.
@@ -128,6 +132,8 @@ impl Environment {
             console: true,
             max_payment: of_template("MaxPayment"),
             max_day: of_template("MaxDay"),
+            feed_by: of_template("FeedBy"),
+            feed_payments: of_template("FeedPayments"),
             refused_clients: of_template("RefusedClients"),
             calendars: of_template("Calendars"),
             cut_offs: of_template("CutOffs"),
@@ -172,6 +178,8 @@ impl Environment {
             "MaxDispatchAttempts" => self.dispatch_attempts.to_string(),
             "MaxPayment" => self.max_payment.clone(),
             "MaxDay" => self.max_day.clone(),
+            "FeedBy" => self.feed_by.clone(),
+            "FeedPayments" => self.feed_payments.clone(),
             "RefusedClients" => self.refused_clients.clone(),
             "Calendars" => self.calendars.clone(),
             "CutOffs" => self.cut_offs.clone(),

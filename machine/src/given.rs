@@ -10,8 +10,8 @@ use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, ConfigError, Lookup, Metrics};
 use payments_model::second::{NamedBy, arguments};
 use payments_model::{
-    AccountId, ActionId, ActionName, Actor, BusinessZone, Details, Event, Head, Instruction, Money, PaymentId,
-    PlanHash, ScheduledFor, Settlement, Status, Switch, SwitchChange, TrailEntry, UtcSecond,
+    AccountId, ActionId, ActionName, Actor, BusinessDate, BusinessZone, DayCounts, Details, Event, Head, Instruction,
+    Money, PaymentId, PlanHash, ScheduledFor, Settlement, Status, Switch, SwitchChange, TrailEntry, UtcSecond,
 };
 use payments_store::{
     Approval, AuditIntent, Committed, CountsCommit, Decided, DueSort, First, LogHead, Moved, PutDetails, PutHead, Store,
@@ -219,14 +219,23 @@ impl Given {
 
     /// Appends events to the log as one segment, as `stream-aggregator` does.
     pub async fn segment(&self, events: &[Value]) -> Result<()> {
+        self.commit(BTreeMap::new(), events).await
+    }
+
+    /// Adds changes to the counters of a date, as `stream-aggregator` does.
+    pub async fn counted(&self, date: BusinessDate, changes: DayCounts) -> Result<()> {
+        self.commit(BTreeMap::from([(date, changes)]), &[]).await
+    }
+
+    async fn commit(&self, deltas: BTreeMap<BusinessDate, DayCounts>, events: &[Value]) -> Result<()> {
         const STREAM_SHARD: &str = "a stream shard";
         let now = self.stack.clock.now();
         let log = self.store.log_head().await?.unwrap_or_else(|| LogHead::first("a stream", now));
         let expected = self.store.checkpoint(STREAM_SHARD).await?;
         let events = events.iter().map(Value::to_string).collect();
-        let commit = CountsCommit { deltas: BTreeMap::new(), unparsed: 0, events, last: log.next.into() };
+        let commit = CountsCommit { deltas, unparsed: 0, events, last: log.next.into() };
         let committed = self.store.commit_counts(STREAM_SHARD, expected.as_ref(), &commit, &log, now).await?;
-        ensure!(committed == Committed::Done, "the segment was not appended: {committed:?}");
+        ensure!(committed == Committed::Done, "nothing was committed: {committed:?}");
         Ok(())
     }
 

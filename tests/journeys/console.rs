@@ -2,6 +2,7 @@
 
 mod acting;
 mod attention;
+mod beyond_limit;
 mod day;
 mod deeds;
 mod guides;

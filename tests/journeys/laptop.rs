@@ -101,6 +101,7 @@ fn options() -> Result<Options> {
         time_zone: "Europe/London".parse()?,
         dates: Dates::default(),
         paused: "none",
+        max_day: None,
         endpoint: None,
         require_tokens: false,
         sandbox: false,

@@ -73,6 +73,10 @@ pub async fn world_at(steps: &[&str], moved_at: &str, now: &str) -> Result<World
         if steps.contains(&"day-limit") {
             environment.max_day = "GBP=1".to_owned();
         }
+        if steps.contains(&"feed-expected") {
+            (environment.feed_by, environment.feed_payments) = ("09:00".to_owned(), "1".to_owned());
+            environment.calendars = "EUR=T2,GBP=GB".to_owned();
+        }
         if steps.contains(&"payment-limit") {
             environment.max_payment = "EUR=1,GBP=125000".to_owned();
         }
@@ -122,7 +126,7 @@ async fn take(world: &World, step: &str, at: &str) -> Result<()> {
     let happens = |event| async move { move_on(world, payment(FIRST)?, vec![event], at).await };
     match step {
         // The bank's configuration has them.
-        "calendars" | "refused-feed" | "payment-limit" | "day-limit" => Ok(()),
+        "calendars" | "refused-feed" | "payment-limit" | "day-limit" | "feed-expected" => Ok(()),
         "holiday-announced" => before_the_holiday(world).await,
         "failing-endpoint" => failing_endpoint(world).await,
         "most-endpoints" => {

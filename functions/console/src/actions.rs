@@ -13,9 +13,11 @@ mod finding;
 mod freed;
 mod freeing;
 mod letters;
+mod limited;
 mod preview;
 mod reason;
 mod redating;
+mod release_day;
 mod repairing;
 mod rights;
 mod run;
@@ -40,6 +42,7 @@ use crate::actions::endpoint::{Deed, Target};
 use crate::actions::finding::CloseFinding;
 use crate::actions::letters::Letters;
 use crate::actions::preview::counted;
+use crate::actions::release_day::ReleaseDay;
 use crate::actions::run::Run;
 use crate::actions::send_again::SendAgain;
 use crate::actions::switch::TurnSwitch;
@@ -89,6 +92,8 @@ enum Action {
     Start(Run),
     /// Stop or resume claims and sends; hold or release due dates.
     Switch(TurnSwitch),
+    /// Release a due date beyond its limit.
+    ReleaseDay(ReleaseDay),
     /// Plan an undo, or run its plan.
     Undo(Undoing),
 }
@@ -113,6 +118,7 @@ impl Action {
             send_again::NAME => Ok(Self::SendAgain(SendAgain::read(form)?)),
             finding::NAME => Ok(Self::CloseFinding(CloseFinding::read(form)?)),
             MOVE_LETTERS => Ok(Self::MoveLetters(Letters::read(form)?)),
+            release_day::NAME => Ok(Self::ReleaseDay(ReleaseDay::read(form)?)),
             _ => {
                 if let Some(run) = Run::read(name, form) {
                     return run.map(Self::Start);
@@ -138,6 +144,7 @@ impl Action {
             Self::MoveLetters(_) => MOVE_LETTERS,
             Self::Start(run) => run.name(),
             Self::Switch(turn) => turn.name(),
+            Self::ReleaseDay(_) => release_day::NAME,
             Self::Undo(undoing) => undoing.name(),
         }
     }
@@ -152,6 +159,7 @@ impl Action {
             Self::MoveLetters(letters) => letters.title(),
             Self::Start(run) => run.title(),
             Self::Switch(turn) => turn.title(),
+            Self::ReleaseDay(release) => release.title(),
             Self::Undo(undoing) => undoing.title(),
         }
     }
@@ -166,6 +174,7 @@ impl Action {
             Self::MoveLetters(letters) => letters.fields(),
             Self::Start(run) => run.fields(),
             Self::Switch(turn) => turn.fields(),
+            Self::ReleaseDay(release) => release.fields(),
             Self::Undo(undoing) => undoing.fields(),
         }
     }
@@ -173,7 +182,9 @@ impl Action {
     /// Whether repeating the action changes nothing.
     fn can_be_repeated(&self) -> bool {
         match self {
-            Self::Cancel(_) | Self::SendAgain(_) | Self::CloseFinding(_) | Self::Switch(_) => true,
+            Self::Cancel(_) | Self::SendAgain(_) | Self::CloseFinding(_) | Self::Switch(_) | Self::ReleaseDay(_) => {
+                true
+            }
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
             // A repeated move would also move messages that arrived since, and nobody asked for a second run.
             Self::MoveLetters(_) | Self::Start(_) | Self::Undo(_) => false,
@@ -189,6 +200,7 @@ impl Action {
             Self::MoveLetters(_) => "Look at Queues",
             Self::Start(_) => "Look at the function's log",
             Self::Switch(_) => "Look at Bank",
+            Self::ReleaseDay(_) => "Look at the day",
             Self::Undo(_) => "Look at Undos",
         }
     }
@@ -209,6 +221,7 @@ impl Action {
             Self::MoveLetters(letters) => letters.shown.is_some(),
             Self::Start(run) => run.is_previewed(),
             Self::Switch(turn) => turn.is_previewed(),
+            Self::ReleaseDay(release) => release.is_previewed(),
             Self::Undo(undoing) => undoing.is_previewed(),
         };
         let detail = "The confirmation does not name what its preview showed; preview the action again.";
@@ -246,41 +259,10 @@ impl Console {
     }
 
     async fn previewed(&self, request: &Request<'_>, asked: &Action) -> Result<Markup, Problem> {
-        // Payments that the preview leaves as they are stay so, whatever happens to them meanwhile.
-        let (preview, action) = match asked {
-            Action::Cancel(cancel) => {
-                let (preview, can) = self.preview_cancel(&cancel.payments).await?;
-                (preview, Action::Cancel(can))
-            }
-            Action::SendAgain(again) => {
-                let (preview, seen) = self.preview_send_again(again).await?;
-                (preview, Action::SendAgain(seen))
-            }
-            Action::CloseFinding(close) => {
-                (self.preview_close_finding(close).await?, Action::CloseFinding(close.without_reason()))
-            }
-            Action::Endpoint(target, Deed::Ask) => return Ok(endpoint::asked(target)),
-            Action::Endpoint(target, deed) => {
-                let (preview, target, deed) = self.preview_endpoint(target, deed).await?;
-                (preview, Action::Endpoint(target, deed))
-            }
-            Action::MoveLetters(letters) => {
-                let (preview, seen) = self.preview_letters(letters).await?;
-                (preview, Action::MoveLetters(seen))
-            }
-            Action::Start(run) => {
-                let (preview, run) = self.preview_run(run).await?;
-                (preview, Action::Start(run))
-            }
-            Action::Switch(turn) => {
-                let (preview, turn) = self.preview_switch(turn).await?;
-                (preview, Action::Switch(turn))
-            }
-            Action::Undo(undoing) => {
-                let (preview, undoing) = self.preview_undo(undoing).await?;
-                (preview, Action::Undo(undoing))
-            }
-        };
+        if let Action::Endpoint(target, Deed::Ask) = asked {
+            return Ok(endpoint::asked(target));
+        }
+        let (preview, action) = self.preview(asked).await?;
         let preview = self.noticed(request, &action, preview)?;
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
@@ -379,6 +361,7 @@ impl Console {
             Action::MoveLetters(letters) => Ok(vec![self.move_letters(letters).await?]),
             Action::Start(run) => Ok(vec![self.start(run, approved).await?]),
             Action::Switch(turn) => Ok(vec![self.turn_switch(turn, by, since).await?]),
+            Action::ReleaseDay(release) => Ok(vec![self.release_day(release, by, since).await?]),
             Action::Undo(undoing) => Ok(vec![self.undo(undoing, approved).await?]),
         }
     }

@@ -8,7 +8,7 @@ use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
 use payments_model::business_days::CutOffs;
 use payments_model::second::PersonClaim;
-use payments_model::{BusinessDays, DateRule, ShardCount};
+use payments_model::{BusinessDays, DateRule, DayLimit, ShardCount};
 
 use crate::resources::Resources;
 
@@ -32,6 +32,8 @@ pub struct Config {
     pub sign_in: Option<SignIn>,
     /// `PERSON_CLAIM`: the claim that names the token's person. Without it nobody approves, or asks for an approval.
     pub person_claim: Option<PersonClaim>,
+    /// `MAX_DAY`: the limit of each due date, if there is one.
+    pub max_day: Option<DayLimit>,
     /// The paused parts of the bank, from the parameter `Paused`.
     pub paused: Paused,
     /// The functions, queues and storage that operators reach besides the tables.
@@ -90,6 +92,7 @@ impl Config {
             is_on: lookup.optional("CONSOLE")?.unwrap_or(false),
             sign_in: SignIn::read(lookup)?,
             person_claim: lookup.optional("PERSON_CLAIM")?,
+            max_day: lookup.optional("MAX_DAY")?,
             paused: lookup.optional("PAUSED")?.unwrap_or(Paused::None),
             resources: Resources::read(lookup)?,
         })

@@ -118,6 +118,7 @@ pub(crate) const BUS_MISSED: Place = Place::new("alarms", "BusMissed");
 pub(crate) const CANCELLED_PROCESSED: Place = Place::new("alarms", "CancelledPaymentsProcessed");
 pub(crate) const CHANGES_UNPARSED: Place = Place::new("alarms", "ChangesUnparsed");
 pub(crate) const CONFLICTING_RESULTS: Place = Place::new("alarms", "ConflictingResults");
+pub(crate) const CLOSE_GATE: Place = Place::new("operations", "Close the gate");
 pub(crate) const COUNTS_BEHIND: Place = Place::new("alarms", "CountsBehind");
 pub(crate) const COUNTS_DRIFTED: Place = Place::new("alarms", "CountsDrifted");
 pub(crate) const DAY_HELD: Place = Place::new("alarms", "DayHeld");

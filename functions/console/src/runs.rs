@@ -154,6 +154,7 @@ fn parts(job: Job) -> (Fields, Fields) {
             &[
                 ("remaining", "# left for the next"),
                 ("failed", "# could not be read or claimed"),
+                ("feedMissing", "today’s feed is missing"),
                 ("shardsGivenUp", "# shards given up"),
                 ("stopped", "stopped by the switch"),
                 ("switchUnreadable", "stopped, because the switch cannot be read"),

@@ -27,12 +27,13 @@ pub(crate) const PLAN_UNDO: &str = "plan-undo";
 pub(crate) const REFUSED: &str = "refused: ";
 
 /// Every action: its name, the name of its kind, and what an operator did.
-pub(crate) const ACTIONS: [(&str, &str, &str); 26] = [
+pub(crate) const ACTIONS: [(&str, &str, &str); 27] = [
     (CANCEL, "Cancel", "Cancelled"),
     ("stop", "Stop", "Stopped all claims and sends"),
     ("resume", "Resume", "Resumed claims and sends"),
     ("hold-dates", "Hold dates", "Held the payments due"),
     ("release-dates", "Release dates", "Released the payments due"),
+    ("release-day", "Release a date beyond its limit", "Released the payments due"),
     ("send-again", "Send again", "Sent again"),
     ("close-finding", "Close a finding", "Closed a finding of"),
     ("move-dead-letters", "Move back", "Moved back"),
@@ -95,6 +96,7 @@ fn said((name, value): &(&str, &str)) -> String {
         "generation" => format!("secret {value}"),
         "attempt" => format!("after request {value}"),
         "dates" => format!("{value} closed dates"),
+        "up-to" => format!("up to {value}"),
         name => match value.parse::<BusinessDate>() {
             Ok(date) => format!("{name} {}", date.as_chrono().format("%a %-d %b")),
             Err(_) => format!("{name} {value}"),

@@ -1,7 +1,8 @@
 //! The configuration of `daily-due-sweeper`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
-use payments_model::{BusinessZone, DayLimit, ShardCount};
+use payments_model::business_days::CurrencyCalendars;
+use payments_model::{BusinessZone, DayLimit, ExpectedFeed, ShardCount};
 
 /// The default of `CLAIMS_PER_SECOND_PER_SHARD`. 32 shards claim 640 payments a second, for 1,280 write units of the `due`
 /// index. `docs/performance.md` shows that the index's partitions accept these beside the feed and the settlements.
@@ -22,6 +23,10 @@ pub struct Config {
     pub max_attempts: u32,
     /// `MAX_DAY`: the limit of each due date, if there is one.
     pub max_day: Option<DayLimit>,
+    /// `FEED_BY` and `FEED_PAYMENTS`: the feed that is expected of each day, if there is one.
+    pub feed: Option<ExpectedFeed>,
+    /// `CALENDARS`: the calendars of currencies. No feed is expected while all are closed.
+    pub calendars: CurrencyCalendars,
 }
 
 impl Config {
@@ -34,6 +39,20 @@ impl Config {
             claims_per_second: lookup.number("CLAIMS_PER_SECOND_PER_SHARD", DEFAULT_CLAIMS_PER_SECOND)?,
             max_attempts: lookup.max_attempts()?,
             max_day: lookup.optional("MAX_DAY")?,
+            feed: feed(lookup)?,
+            calendars: lookup.calendars()?,
         })
     }
+}
+
+/// Reads the expected feed: both variables, or neither.
+fn feed(lookup: &Lookup<'_>) -> Result<Option<ExpectedFeed>, ConfigError> {
+    const BY: &str = "FEED_BY";
+    const PAYMENTS: &str = "FEED_PAYMENTS";
+    if [BY, PAYMENTS].iter().all(|name| lookup.text(name).is_none()) {
+        return Ok(None);
+    }
+    let by = lookup.required(BY, "the time by which the feed is there, such as 09:30, or empty FEED_PAYMENTS")?;
+    let payments = lookup.required(PAYMENTS, "the least number of payments of a feed, or empty FEED_BY")?;
+    Ok(Some(ExpectedFeed { by, payments }))
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics, SWITCHED_CALL_TIMEOUT};
-use payments_model::{Outage, OutageKind, Switch, causes};
+use payments_model::{BusinessDate, DayCounts, Outage, OutageKind, Status, Switch, UtcSecond, causes};
 use payments_store::{CALL_TIMEOUT, Job, Store, StoreError};
 use payments_work::{SWITCH_WORKS_WITHIN, ScheduledRun, SwitchReader};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::outcome::SweeperOutcome;
-use crate::switch_seen::SwitchSeen;
+use crate::switch_seen::{self, SwitchSeen};
 
 /// Period of the sweeps.
 pub const SWEEP_EVERY: TimeDelta = TimeDelta::minutes(5);
@@ -77,8 +77,8 @@ impl Sweeper {
         let (run, outcome, failure) = match event.payload.action {
             Action::Sweep => {
                 let run = begin(Job::Sweep);
-                self.sample(&deadline).await;
-                let (outcome, failure) = self.sweep(&deadline).await;
+                let feed_missing = self.sample(&deadline).await;
+                let (outcome, failure) = self.sweep(&deadline, feed_missing).await;
                 (run, SweeperOutcome::Sweep(outcome), failure)
             }
             Action::Redrive => {
@@ -93,19 +93,33 @@ impl Sweeper {
 
     /// Adds today's counts to the figures of the day, before the claims of a sweep, so that a sweep that needs all its time has a
     /// sample, too. Without time for all these calls, one after the other, it does nothing. A failed call is logged.
-    async fn sample(&self, deadline: &Deadline) {
+    /// Returns whether today's feed is missing by these counts: 1 or 0, and `None` if it is unknown or nobody expects a feed.
+    async fn sample(&self, deadline: &Deadline) -> Option<u64> {
         if deadline.comes_within(CALL_TIMEOUT * SAMPLE_CALLS) {
-            return;
+            return None;
         }
         let now = self.clock.now();
         let today = self.config.zone.date_of(now);
+        let mut feed_missing = None;
         let sample = async {
             let counts = self.store.counts_of_date(today).await?;
+            feed_missing = self.feed_missing(today, now, &counts);
             self.store.add_sample(today, now, &counts).await
         };
         if let Err(error) = sample.await {
             tracing::warn!(causes = ?causes(&error), "today's counts are not sampled");
         }
+        feed_missing
+    }
+
+    fn feed_missing(&self, today: BusinessDate, now: UtcSecond, counts: &DayCounts) -> Option<u64> {
+        let Config { feed, zone, calendars, .. } = &self.config;
+        let is_missing = feed.as_ref()?.is_missing(today, *zone, now, counts) && !calendars.are_closed(today);
+        if is_missing {
+            let (payments, cancelled) = (counts.total(), counts.count(Status::Cancelled));
+            tracing::error!(%today, payments, cancelled, "today has fewer payments than its feed brings");
+        }
+        Some(is_missing.into())
     }
 
     /// Reads the switch before a round, unless the last read is recent.
@@ -121,6 +135,14 @@ impl Sweeper {
                 Ok(Permitted::Nothing)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// The times of the stop and the holds that the run has seen last.
+    pub(crate) async fn switched_at(&self) -> Vec<UtcSecond> {
+        match self.switch_reader.last().await {
+            Some(Ok(switch)) => switch_seen::changes(&switch).map(|change| change.at).collect(),
+            Some(Err(_)) | None => Vec::new(),
         }
     }
 

@@ -39,8 +39,10 @@ struct Day {
     limit: DayLimit,
     /// Whether nothing more of the date is claimed by this sweep.
     is_held: bool,
-    /// Whether the hold is noted in the table.
-    is_noted: bool,
+    /// Whether its claims and its release were read.
+    is_known: bool,
+    /// The begin of the hold, if the table has it.
+    held_since: Option<UtcSecond>,
     /// The end of the last hold.
     freed_at: Option<UtcSecond>,
 }
@@ -55,21 +57,24 @@ impl<'s> Guard<'s> {
         let day = self.day(date).await?;
         if !day.is_held {
             // The first reservation after a hold ends it: payments were not late before.
-            let frees_at = day.is_noted.then(|| self.clock.now());
+            let frees_at = day.held_since.map(|_| self.clock.now());
             if self.store.reserve_claims(date, claims, &day.limit, frees_at).await? {
                 if let Some(day) = locked(&self.dates).get_mut(&date).filter(|_| frees_at.is_some()) {
-                    (day.is_noted, day.freed_at) = (false, frees_at);
+                    (day.held_since, day.freed_at) = (None, frees_at);
                 }
                 return Ok(true);
             }
             tracing::error!(%date, limit = %day.limit, "further claims would exceed the limit of the date, so it is held");
         }
         // Another shard may just have ended the noted hold.
-        if !(day.is_held && day.is_noted) {
-            self.store.note_day_held(date, self.clock.now()).await?;
+        let now = self.clock.now();
+        if !day.is_held || day.held_since.is_none() {
+            self.store.note_day_held(date, now).await?;
         }
         if let Some(day) = locked(&self.dates).get_mut(&date) {
-            (day.is_held, day.is_noted) = (true, true);
+            // The begin is unknown if the item, or the release, cannot be read.
+            day.held_since = day.held_since.or_else(|| day.is_known.then_some(now));
+            day.is_held = true;
         }
         Ok(false)
     }
@@ -94,7 +99,7 @@ impl<'s> Guard<'s> {
 
     /// The state of a date of which nothing is known: nothing of it is claimed.
     fn unlooked(&self) -> Day {
-        Day { limit: self.limit.clone(), is_held: true, is_noted: false, freed_at: None }
+        Day { limit: self.limit.clone(), is_held: true, is_known: false, held_since: None, freed_at: None }
     }
 
     /// Reads the counters, the reserved claims and the release of a date. Claims that were made without a reservation are added: those
@@ -117,7 +122,8 @@ impl<'s> Guard<'s> {
             if is_held {
                 tracing::error!(%date, %limit, payments = all.payments, "the payments of the date exceed its limit, so it is held");
             }
-            return Ok(Day { limit, is_held, is_noted: known.held_since.is_some(), freed_at: known.freed_at });
+            let (held_since, freed_at) = (known.held_since, known.freed_at);
+            return Ok(Day { limit, is_held, is_known: true, held_since, freed_at });
         }
         Err(StoreError::Throttled {
             operation: "UpdateItem",
@@ -136,6 +142,11 @@ impl<'s> Guard<'s> {
     /// The dates that the sweep has found to be held.
     pub(crate) fn held(&self) -> BTreeSet<BusinessDate> {
         locked(&self.dates).iter().filter(|(_, day)| day.is_held).map(|(date, _)| *date).collect()
+    }
+
+    /// The begins of the holds, as far as they are known.
+    pub(crate) fn held_since(&self) -> Vec<UtcSecond> {
+        locked(&self.dates).values().filter(|day| day.is_held).filter_map(|day| day.held_since).collect()
     }
 
     /// The ends of holds of dates.

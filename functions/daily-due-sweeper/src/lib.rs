@@ -10,6 +10,7 @@ mod redrive;
 mod remaining;
 mod reserved;
 mod reserving;
+mod still_held;
 mod sweep;
 mod switch_seen;
 

@@ -54,6 +54,12 @@ pub struct SweepOutcome {
     /// The due dates that their limit holds.
     #[serde(skip_serializing_if = "is_zero")]
     pub days_held: u64,
+    /// 1 if today's feed is missing, and 0 if not. `None` if it is unknown or nobody expects a feed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feed_missing: Option<u64>,
+    /// The holds of which the alarm is told once more.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub still_held: u64,
     /// The switch, as the sweep saw it last.
     #[serde(flatten)]
     #[entry(flatten)]

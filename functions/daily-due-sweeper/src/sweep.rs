@@ -19,6 +19,7 @@ use crate::lateness::claimable_seconds;
 use crate::outcome::SweepOutcome;
 use crate::pace::writes_at_once;
 use crate::reserved::Reserved;
+use crate::still_held::to_tell;
 
 /// Entries of the index per page: about 300 KB.
 const PAGE: u16 = 1_000;
@@ -64,13 +65,17 @@ pub(crate) struct ShardSweep<'s> {
 
 impl Sweeper {
     /// Sweeps all shards.
-    pub(crate) async fn sweep(&self, deadline: &Deadline) -> (SweepOutcome, Option<StoreError>) {
+    pub(crate) async fn sweep(
+        &self,
+        deadline: &Deadline,
+        feed_missing: Option<u64>,
+    ) -> (SweepOutcome, Option<StoreError>) {
         let now = self.clock.now();
         let guard = self.config.max_day.as_ref().map(|limit| Guard::new(limit, &self.store, &self.clock));
         let shards = futures::stream::iter(self.config.read_shards.in_turn(now, SWEEP_EVERY, SHARDS_AT_ONCE));
         let sweeps = shards.map(|shard| self.sweep_shard(shard, now, deadline, guard.as_ref()));
         let sweeps: Vec<_> = sweeps.buffer_unordered(SHARDS_AT_ONCE.into()).collect().await;
-        let (mut total, mut broken) = (SweepOutcome::empty(), None);
+        let (mut total, mut broken) = (SweepOutcome { feed_missing, ..SweepOutcome::empty() }, None);
         for sweep in sweeps {
             match sweep {
                 Ok(outcome) => total.add(&outcome),
@@ -81,9 +86,9 @@ impl Sweeper {
             }
         }
         total.switch = self.switch_seen().await;
-        if let Some(guard) = &guard {
-            total.days_held = u64::try_from(guard.held().len()).unwrap_or(u64::MAX);
-        }
+        let held_since = guard.as_ref().map(Guard::held_since).unwrap_or_default();
+        total.days_held = u64::try_from(guard.as_ref().map_or(0, |guard| guard.held().len())).unwrap_or(u64::MAX);
+        total.still_held = to_tell(now, &held_since, &self.switched_at().await);
         // The metrics are emitted even if a shard failed.
         self.metrics.emit(self.clock.instant(), &total);
         (total, broken)

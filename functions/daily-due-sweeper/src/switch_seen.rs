@@ -25,12 +25,16 @@ pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// The changes by which the switch holds payments: those of the holds, and the stop.
+pub(crate) fn changes(switch: &Switch) -> impl Iterator<Item = &SwitchChange> {
+    let stop = switch.change.as_ref().filter(|_| switch.stopped);
+    switch.holds.iter().map(|hold| &hold.change).chain(stop)
+}
+
 impl SwitchSeen {
     pub(crate) fn new(switch: &Switch, now: UtcSecond) -> Self {
-        let stop = switch.change.as_ref().filter(|_| switch.stopped);
-        let changes = switch.holds.iter().map(|hold| &hold.change).chain(stop);
         let age = |change: &SwitchChange| (now.as_chrono() - change.at.as_chrono()).num_seconds();
-        let oldest = changes.map(age).max().and_then(|age| u64::try_from(age).ok());
+        let oldest = changes(switch).map(age).max().and_then(|age| u64::try_from(age).ok());
         let (stopped, held_seconds) = (u64::from(switch.stopped), oldest.unwrap_or_default());
         Self { stopped, held_seconds, switch_unreadable: 0 }
     }

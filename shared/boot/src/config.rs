@@ -267,7 +267,7 @@ mod tests {
                 "T2=3:00",
                 "",
                 "",
-                "CUT_OFFS is \"T2=3:00\": the cut-off \"3:00\" is not a time as hh:mm, from 04:00 to 23:59",
+                "CUT_OFFS is \"T2=3:00\": \"3:00\" is not a time as hh:mm, from 04:00 to 23:59",
             ),
             (
                 "EUR=T2",

@@ -6,7 +6,6 @@
 pub(crate) mod calendar_file;
 pub(crate) mod closed_days;
 pub(crate) mod compiled;
-pub(crate) mod cut_off;
 pub(crate) mod date_move;
 pub(crate) mod due;
 pub(crate) mod rule;
@@ -15,7 +14,6 @@ pub(crate) mod settings;
 pub use calendar_file::CalendarFileError;
 pub use closed_days::{Calendar, ClosedDate};
 pub use compiled::calendars;
-pub use cut_off::{CutOff, CutOffError};
 pub use date_move::{CalendarVersion, DateMove};
 pub use due::{DateRefusal, Due, Stays};
 pub use rule::{DateRule, DateRuleError, MoveReason, MoveReasonError};

@@ -47,13 +47,13 @@
 //! | [`account`] | account ids |
 //! | [`actor`], [`public_actor`] | the actors of transitions, as items store them and as clients see them |
 //! | [`business_days`] | calendars of payment rails, date rules, cut-offs |
-//! | `calendar` | instants, business dates, the bank's time zone |
+//! | `calendar` | instants, business dates, times of the day, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
 //! | [`currency`], [`money`], `typed_amount` | ISO 4217 currencies, amounts in minor units, and as people type them |
 //! | [`json_text`] | the client's own JSON |
 //! | [`kinds`](mod@kinds) | enums of kinds that are stored or sent |
 //! | `log` | events of the log, and the filter of an endpoint or a reader |
-//! | `operation` | the requests of a recount, a redate and an undo, the schedule of redrives, the switch, the ids of operators' actions, and their second persons |
+//! | `operation` | the requests of a recount, a redate and an undo, the schedule of redrives, the switch, the feed that is expected, the ids of operators' actions, and their second persons |
 //! | [`outage`] | failed calls to other services |
 //! | `payment` | ids, instructions, details and heads, limits, statuses and the transitions between them, settlements, amendments, findings |
 //! | [`reference`](mod@reference) | clients' references of payments |
@@ -89,6 +89,7 @@ pub use business_days::{
 };
 pub use calendar::instant::{BusinessDate, CalendarError, UtcSecond, YEARS};
 pub use calendar::scheduled_for::ScheduledFor;
+pub use calendar::time_of_day::{TimeOfDay, TimeOfDayError};
 pub use calendar::zone::{BusinessZone, LAST_CREATE, zone_data_number, zone_data_version};
 pub use counts::DayCounts;
 pub use currency::Currency;
@@ -100,6 +101,7 @@ pub use log::marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use operation::action::{ActionId, ActionIdError, ActionName, ActionNameError};
 pub use operation::day_limit::{DayLimit, DayLimitError, DayTotal};
+pub use operation::feed::ExpectedFeed;
 pub use operation::second::{self, Consent, Person, PlanHash, Ticket};
 pub use operation::switch::{Hold, MAX_HOLDS, MAX_REASON, Switch, SwitchChange};
 pub use operation::undo::{self, UndoId, UndoIdError};

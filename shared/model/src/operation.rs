@@ -1,7 +1,8 @@
-//! Requests of operators and schedules: recounts, redates, undos, the switch, limits of dates, and two persons.
+//! Requests of operators and schedules: recounts, redates, undos, the switch, limits of dates, feeds, and two persons.
 
 pub(crate) mod action;
 pub(crate) mod day_limit;
+pub(crate) mod feed;
 pub mod recount;
 pub mod redate;
 pub mod redrive;

@@ -40,11 +40,13 @@ const TICKET: (&str, &str) =
 
 /// The times at which functions run, from the day of the payments on.
 const ONE: &str = "2090-06-15T01:10:00Z";
+const MORNING: &str = "2026-11-20T09:00:00Z";
 const SIX_DAYS_LATER: &str = "2090-06-21T02:30:00Z";
 
 /// The steps before faults of one payment, and of a day.
 const CREATED: &[&str] = &["ingest/create"];
 const LIMITED: &[&str] = &["day-limit", "ingest/create"];
+const EXPECTED: &[&str] = &["feed-expected", "ingest/create"];
 const CLAIMED: &[&str] = &["ingest/create", "claimed"];
 const DAY: &[&str] = &["a-day"];
 const COUNTED: &[&str] = &["a-day", "counted"];
@@ -101,6 +103,12 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         runs.extend(ran(&world, now, REDRIVE, 0).await?);
     }
     let sweeper = "daily-due-sweeper";
+    let alarms = &["StillHeld", "DayHeld"];
+    faults.push(of_lines(day, "two dates beyond their limits", "daily-due-sweeper", alarms, &two_dates_held().await?)?);
+    let held = switched("2090-06-14T12:00:00Z", hold).await?;
+    turn_switch(&held.store().await, "2090-06-15T00:10:00Z".parse()?, hold).await?;
+    let (lines, alarms) = (ran(&held, ONE, SWEEP, NO_DEADLINE).await?, &["StillHeld", "HeldForLong"]);
+    faults.push(of_lines(day, "two holds for an hour", "daily-due-sweeper", alarms, &lines)?);
     faults.push(of_lines(day, "three redrives without time", sweeper, &["RedriveUnfinished"], &runs)?);
     faults.push(of_lines(day, "two redrives without time", sweeper, &[], &runs[1..])?);
     faults.extend(super::publish::faults(day).await?);
@@ -128,6 +136,7 @@ async fn faults_of_runs(day: &Day) -> Result<Vec<Fault>> {
             NO_DEADLINE,
         ),
         ("a date beyond its limit", "DayHeld", world_of(LIMITED).await?, ONE, SWEEP, NO_DEADLINE),
+        ("a day without its feed", "FeedMissing", world_of(EXPECTED).await?, MORNING, SWEEP, NO_DEADLINE),
         ("a damaged switch", "SwitchUnreadable", unreadable_switch().await?, ONE, SWEEP, NO_DEADLINE),
         ("a payment that stays pending", "PaymentsStuckPending", stuck, "2090-06-27T00:05:00Z", REDRIVE, NO_DEADLINE),
         ("a damaged pending head", "RedriveFailures", pending, ONE, REDRIVE, NO_DEADLINE),
@@ -191,6 +200,14 @@ async fn switched(at: &str, turn: impl FnOnce(&mut Switch, SwitchChange)) -> Res
 
 fn hold(switch: &mut Switch, change: SwitchChange) {
     switch.holds.push(Hold { from: BusinessDate::MIN, to: BusinessDate::MIN, change });
+}
+
+/// The lines of the second sweep, before which the second of two dates gets a payment.
+async fn two_dates_held() -> Result<Vec<String>> {
+    let world = world_of(LIMITED).await?;
+    ran(&world, ONE, SWEEP, NO_DEADLINE).await?;
+    world.create("tenant", "second", &order("2090-06-16")).await?;
+    ran(&world, "2090-06-16T00:10:00Z", SWEEP, NO_DEADLINE).await
 }
 
 async fn unreadable_switch() -> Result<World> {

@@ -218,7 +218,7 @@ async fn whoever_asks_is_a_person_and_up_to_a_hundred_need_one() -> Result<()> {
     let open = World::open().await?;
     add(&open, LETTERS)?;
     let refused = open.answered(preview_of(MOVE.0, MOVE.1), 403).await?;
-    assert!(refused.field("detail").contains("invoke the function with a ticket"), "{refused}");
+    assert!(refused.field("detail").contains("as Four eyes in docs/operations.md says"), "{refused}");
     // One person moves a hundred, and not one more that comes after the preview, or that the form leaves out.
     let small = bank(LETTERS - 1).await?;
     let first = self::offer(&small).await?;

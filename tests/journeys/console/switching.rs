@@ -97,7 +97,7 @@ async fn a_resume_shows_what_it_frees_and_is_of_the_switch_that_it_showed() -> R
     assert_eq!(turned(&world, "late", &late, "why").await?, "not resumed, the switch changed since the preview");
     world.answered(late.with("version", "").with("reason", "why").ask(), 400).await?;
     let shown = preview(&world, "resume", "").await?;
-    assert!(shown.contains("<b>0</b> scheduled, due today or") && shown.contains("1 holds stay"), "{shown}");
+    assert!(shown.contains("<b>0</b> scheduled, due today or") && shown.contains("1 hold stays"), "{shown}");
     let resumed = turned(&world, "resume", &offered(&world, "resume", "").await?, "it is undone").await?;
     assert_eq!(resumed, "resumed; the next sweep claims, and redrives send what was skipped");
     let switch = world.store().await.switch().await?;
@@ -150,6 +150,34 @@ async fn a_date_that_its_limit_holds_is_not_overdue() -> Result<()> {
     let strip = page(&world, "attention").await?;
     assert!(freed && strip.contains("<b>1 overdue</b>") && !strip.contains("are held"), "{strip}");
     assert!(page(&world, "day?date=2026-12-01").await?.contains("overdue"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_date_whose_claims_are_damaged_hides_no_other_date() -> Result<()> {
+    let world = due().await?;
+    world.create("tenant", "late", &super::payment("2026-12-02")).await?;
+    world.create("tenant", "damaged", &super::payment("2026-12-03")).await?;
+    world.count_all().await?;
+    world.set_clock("2026-12-04T14:02:00Z")?;
+    world.store().await.note_day_held("2026-12-01".parse()?, BEGAN.parse()?).await?;
+    let damaged = item([("pk", text("CLAIMS")), ("sk", text("2026-12-03")), ("heldSince", text("today"))]);
+    world.put_items(&world.environment.tables.payments, [damaged]).await?;
+    let strip = page(&world, "attention").await?;
+    for line in [
+        "<b>Payments due on Tue 1 Dec 2026 are held by their limit</b>",
+        "<b>1 overdue</b>",
+        "<b>Claims on Thu 3 Dec 2026 unknown</b>",
+    ] {
+        assert!(strip.contains(line), "{line}: {strip}");
+    }
+    assert!(strip.contains("#day?date=2026-12-03") && !strip.contains("Overdue payments unknown"), "{strip}");
+    let waiting = page(&world, "waiting").await?;
+    assert_eq!(
+        (waiting.matches(", held</small>").count(), waiting.matches(" late</small>").count()),
+        (2, 1),
+        "{waiting}"
+    );
     Ok(())
 }
 

@@ -93,12 +93,12 @@ fn claims() -> Result<DayTotal> {
 /// The release of a date beyond its limit.
 fn release() -> Result<DayRelease> {
     let change = SwitchChange { by: Actor::operator("ada"), at: AT.parse()?, reason: "after a holiday".to_owned() };
-    Ok(DayRelease { up_to: "payments=2000000,GBP=250000000".parse()?, change })
+    Ok(DayRelease { version: 1, up_to: "payments=2000000,GBP=250000000".parse()?, change })
 }
 
 /// Reserves claims of a date that was held before and is held again, as the sweep does, and releases it.
 async fn put_claims(store: &Store, claims: &DayTotal, release: &DayRelease) -> Result<()> {
-    store.release_day(date()?, release).await?;
+    ensure!(store.release_day(date()?, release).await?, "it is the first release");
     ensure!(store.reserve_claims(date()?, claims, &release.up_to, Some(AT.parse()?)).await?, "it is within its limit");
     Ok(store.note_day_held(date()?, AT.parse()?).await?)
 }

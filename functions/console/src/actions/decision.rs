@@ -49,7 +49,7 @@ pub(super) fn looked(action: &Named, asked: &Asked, (person, now): (&Person, Opt
         div class="body" {
             p { b { (person_of(&asked.intent.by)) } " asks for this, and it needs a second person." @if waits { " It happens as soon as you approve. Refused, it is over." } }
             @if waits && *person == asked.first.person { p class="notice" { "You asked for it, so another person has to decide." } }
-            @if waits && is_beyond { p class="notice" { "More payments wait now than the first person saw, so this cannot be approved. Refuse it, and ask anew." } }
+            @if waits && is_beyond { p class="notice" { "The numbers have changed since the first person saw them, so this cannot be approved. Refuse it, and ask anew." } }
             (state(action, asked, times))
             section class="panel" { dl class="facts" {
                 (fact("Asked by", &html! { (person_of(&asked.intent.by)) " " span class="quiet any" { (asked.first.person) } }))

@@ -5,6 +5,7 @@ use payments_http::Problem;
 use payments_model::redate::Plan;
 use payments_model::{BusinessDate, Status, Switch};
 use payments_store::Job;
+use serde_json::Value;
 
 use crate::actions::preview::counted;
 use crate::function::Console;
@@ -47,12 +48,13 @@ impl Console {
             };
         }
         let times = self.times();
+        let outcome = runs.job(Job::Look).and_then(|run| run.outcome.as_ref());
         let columns = [("Closed date", ""), ("Why", ""), ("Scheduled", "num"), ("Would move", "num")];
         let rows = html! { @for (date, scheduled) in dates { tr {
             th scope="row" { (times.date(*date)) }
             td class="all quiet" { (mark(&self.config.business_days, *date, times).unwrap_or_default()) }
             td class="num all" data-l="Scheduled" { span class=[(*scheduled == 0).then_some("zero")] { (grouped((*scheduled).into())) } }
-            td class="num all" data-l="Would move" { span class="zero" { (would_move(runs, *date, calendar)) } }
+            td class="num all" data-l="Would move" { span class="zero" { (would_move(outcome, *date, calendar)) } }
         } } };
         html! {
             p {
@@ -68,13 +70,23 @@ impl Console {
     }
 }
 
-/// The payments of a date that the last count would move. A count names the first dates with some.
-fn would_move(runs: &Runs, date: BusinessDate, calendar: &str) -> String {
-    let counted = runs.job(Job::Look).and_then(|run| run.outcome.as_ref()?["waitingDates"].as_array());
-    let Some(counted) = counted else { return "not counted".to_owned() };
+/// The payments of a date that a count would move, by its outcome, which names the first 31 dates with some.
+fn would_move(outcome: Option<&Value>, date: BusinessDate, calendar: &str) -> String {
     let date = date.to_string();
-    let found = counted.iter().find(|found| found["date"] == *date && found["calendar"] == *calendar);
-    grouped(found.map_or(0, |found| number(found, "count")).into())
+    let named = outcome.and_then(|outcome| outcome["waitingDates"].as_array());
+    let found = named.into_iter().flatten().find(|found| found["date"] == *date && found["calendar"] == *calendar);
+    match found {
+        Some(found) => grouped(number(found, "count").into()),
+        None if outcome.is_some_and(is_whole) => "none".to_owned(),
+        None => "not counted".to_owned(),
+    }
+}
+
+/// Whether a count names all dates with payments that would move.
+fn is_whole(outcome: &Value) -> bool {
+    let named = outcome["waitingDates"].as_array();
+    let sum: u64 = named.into_iter().flatten().map(|date| number(date, "count")).sum();
+    outcome["isComplete"] == true && sum == number(outcome, "waiting")
 }
 
 /// The result of the last count.
@@ -89,4 +101,29 @@ fn counted_so_far(runs: &Runs, times: Times) -> Markup {
 pub(super) fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
     let payments = dates.iter().map(|(_, scheduled)| u64::try_from(*scheduled).unwrap_or_default()).sum();
     Shown { dates: dates.len(), payments }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_date_that_a_count_does_not_name_was_counted_only_if_the_count_names_all() {
+        let counted = |waiting: u64, is_complete: bool| {
+            json!({ "waiting": waiting, "isComplete": is_complete,
+                "waitingDates": [{ "date": "2026-12-28", "calendar": "GB", "count": 1_200 }] })
+        };
+        for (outcome, date, calendar, want) in [
+            (None, "2026-12-28", "GB", "not counted"),
+            (Some(counted(1_200, true)), "2026-12-28", "GB", "1,200"),
+            (Some(counted(1_200, true)), "2026-12-25", "GB", "none"),
+            (Some(counted(1_200, true)), "2026-12-28", "T2", "none"),
+            (Some(counted(1_201, true)), "2026-12-25", "GB", "not counted"),
+            (Some(counted(1_200, false)), "2026-12-25", "GB", "not counted"),
+        ] {
+            assert_eq!(would_move(outcome.as_ref(), date.parse().unwrap(), calendar), want, "{outcome:?} {date}");
+        }
+    }
 }

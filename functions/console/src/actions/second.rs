@@ -48,6 +48,7 @@ impl Console {
             Action::Start(run) => run.needs_second(),
             Action::Undo(undoing) => undoing.needs_second(),
             Action::Switch(turn) => turn.frees() && self.config.sign_in.is_some(),
+            Action::ReleaseDay(_) => self.config.sign_in.is_some(),
             Action::Cancel(_) | Action::SendAgain(_) | Action::CloseFinding(_) | Action::Endpoint(..) => false,
         }
     }
@@ -79,7 +80,7 @@ impl Console {
         let acts = self.config.sign_in.as_ref().is_some_and(|sign_in| sign_in.operate_client_id.is_some());
         let Some(claim) = self.config.person_claim.as_ref().filter(|_| acts) else {
             let detail = "This needs two persons, and this console knows none: deploy with PersonClaim and \
-                          ConsoleOperateClientId (cargo local: --require-tokens), or invoke the function with a ticket.";
+                          ConsoleOperateClientId (cargo local: --require-tokens), or do it without the console, as Four eyes in docs/operations.md says.";
             return Err(refused(detail.to_owned()));
         };
         let named = request.claim(claim.as_str()).unwrap_or_default().parse::<Person>();
@@ -119,6 +120,7 @@ impl Console {
                 let waits = matches!(asked.standing(self.clock.now()), Standing::Waits(_));
                 let now = match &action {
                     Action::Switch(turn) if waits => self.numbers_now(turn).await?,
+                    Action::ReleaseDay(release) if waits => self.need_now(release).await?,
                     _ => None,
                 };
                 decision::looked(&action.named(), &asked, (&person, now.as_ref()), self.times())

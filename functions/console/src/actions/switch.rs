@@ -5,10 +5,10 @@ use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{Actor, BusinessDate, Hold, MAX_HOLDS, Switch, SwitchChange, UtcSecond};
 
 use crate::actions::freed::{Freed, Seen};
-use crate::actions::preview::{Buttons, Preview};
+use crate::actions::preview::{Buttons, Preview, counted};
 use crate::actions::reason::{REASON, Reason, asked};
 use crate::function::Console;
-use crate::guides::INCIDENT;
+use crate::guides::{CLOSE_GATE, INCIDENT};
 use crate::html::{day, fact, grouped};
 use crate::operations::BankQueue;
 use crate::views::switch::changed;
@@ -196,7 +196,7 @@ impl Console {
         let mut seen = TurnSwitch { reason: None, ..turn.clone() };
         let (shown, act, keep) = match turn.turn {
             Turn::Stop => (
-                html! { p { "From five seconds later on, nothing is claimed, redriven or sent until somebody resumes. Creates, amendments, cancels and settlement results go on. Requests in the queue stay there, and the transaction service still receives them. See " (INCIDENT) "." } },
+                html! { p { "From five seconds later on, nothing is claimed, redriven or sent until somebody resumes. Creates, amendments, cancels and settlement results go on. The transaction service still receives the requests that are in the queue: close its gate, too, if they are wrong. See " (CLOSE_GATE) " and " (INCIDENT) "." } },
                 "Stop all",
                 "Do not stop",
             ),
@@ -246,7 +246,7 @@ impl Console {
                 (fact("To claim", &html! { b { (grouped(freed.claims.into())) } " scheduled, due today or in the 31 days before, and not held. The sweep claims those that are due, and older ones" }))
                 (fact("Pending", &html! { (grouped(freed.pending.into())) ": redrives send those whose request was skipped, an hour or more after their claim" }))
                 (fact("In the queue", &html! { "about " (grouped(waiting.into())) " requests, which the stop left there" }))
-                (fact("Held", &html! { (known.holds.len()) " holds stay" }))
+                (fact("Held", &html! { (counted(known.holds.len(), "hold")) @if known.holds.len() == 1 { " stays" } @else { " stay" } }))
             } }
             (self.pause_notice())
             p { "What is sent cannot be taken back. Before you resume, cancel or hold the wrong payments. See " (INCIDENT) "." }
@@ -263,7 +263,7 @@ impl Console {
         }
     }
 
-    fn pause_notice(&self) -> Markup {
+    pub(super) fn pause_notice(&self) -> Markup {
         html! {
             @if self.pause_of_all().is_some() {
                 p class="notice" { "The parameter Paused is set, so this waits until it is none." }

@@ -180,9 +180,14 @@ impl Console {
         let left = counters.iter().map(|(date, counters)| (*date, scheduled(counters))).filter(|(_, count)| *count > 0);
         let is_late = |date| date < today && !switch.is_some_and(|switch| switch.is_held(date));
         let (mut troubles, mut late) = (Vec::new(), Vec::new());
+        for (date, error) in limited.iter().filter_map(|(date, held)| Some((date, held.as_ref().err()?))) {
+            unknown("Claims of a date", error);
+            troubles.push(switch::unknown_claims(*date));
+        }
         for (date, count) in left {
-            match limited.get(&date).and_then(|claims| claims.held_since) {
-                Some(since) => troubles.push(switch::beyond_limit(date, since, count, times)),
+            match limited.get(&date) {
+                Some(Ok(since)) => troubles.push(switch::beyond_limit(date, *since, count, times)),
+                Some(Err(_)) => {}
                 None if is_late(date) => late.push((date, count)),
                 None => {}
             }

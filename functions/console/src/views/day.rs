@@ -20,6 +20,7 @@ use crate::views::dates::{DATES, day_link, list_link, mark, next_open};
 use crate::views::day::chart::{panel, points};
 use crate::views::failures::{self, groups};
 use crate::views::share::{length, percent, pieces, rectangles, settled};
+use crate::views::switch::{HeldBy, beyond_limit};
 
 /// The number of next dates that are shown. As many closed ones with payments may follow.
 const NEXT: usize = 5;
@@ -40,8 +41,8 @@ struct Day<'c> {
     counters: BTreeMap<BusinessDate, DateCounters>,
     /// The samples and the reported failures of the date. A later date has none.
     figures: DayFigures,
-    /// Whether scheduled payments of this date, today or a past one, are held.
-    is_held: bool,
+    /// The holds of scheduled payments of this date, today or a past one.
+    held: HeldBy,
     /// The closed dates on which payments wait for a redate.
     to_redate: BTreeSet<BusinessDate>,
 }
@@ -59,9 +60,8 @@ impl Console {
             asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
         let (times, today) = (self.times(), self.today());
         let is_left = counters.get(&date).is_some_and(|counters| counters.counts.count(Status::Scheduled) > 0);
-        let is_held = date <= today && is_left && self.is_held(date).await?;
-        let day =
-            Day { console: self, times, date, today, counters, figures, is_held, to_redate: waiting_dates(&runs) };
+        let held = if date <= today && is_left { self.held_by(date).await? } else { HeldBy::default() };
+        let day = Day { console: self, times, date, today, counters, figures, held, to_redate: waiting_dates(&runs) };
         Ok(html! {
             div class="stack" data-live data-hx-get=(address) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (day.shown())
@@ -105,6 +105,7 @@ impl Day<'_> {
         let is_past_or_today = self.date <= self.today;
         html! {
             (self.top())
+            @if self.held.limit { (beyond_limit(self.date, self.times)) }
             @if counts.unparsed != 0 {
                 p class="notice" { span { (grouped(counts.unparsed.into())) " changes of this date could not be read, so its counts may be wrong until a repair. See " (CHANGES_UNPARSED) "." } }
             }
@@ -213,7 +214,7 @@ impl Day<'_> {
         html! {
             @match status {
                 Status::Scheduled if self.date > self.today => "not due yet",
-                Status::Scheduled if self.is_held => "held",
+                Status::Scheduled if self.held.switch || self.held.limit => "held",
                 Status::Scheduled if self.date == self.today => "claimed when due",
                 Status::Scheduled if count > 0 => b class="failed" { "overdue" },
                 Status::Scheduled => "all were claimed",

@@ -9,7 +9,7 @@ use payments_model::{BusinessDate, Switch, SwitchChange};
 use payments_store::StoreError;
 
 use crate::function::Console;
-use crate::guides::{INCIDENT, SWITCH_UNREADABLE};
+use crate::guides::{DAY_HELD, INCIDENT, SWITCH_UNREADABLE};
 use crate::html::{fact, foreign, link};
 use crate::panel::{hidden, opens, panel};
 use crate::times::Times;
@@ -66,6 +66,23 @@ pub(crate) fn switched(switch: Option<&Switch>, times: Times) -> Markup {
     panel(&html! { "Switch" }, &html! { "See " (INCIDENT) }, &content)
 }
 
+/// The holds of a date.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HeldBy {
+    pub(crate) switch: bool,
+    pub(crate) limit: bool,
+}
+
+/// The notice that its limit holds a date, with the button that releases it.
+pub(crate) fn beyond_limit(date: BusinessDate, times: Times) -> Markup {
+    html! {
+        div class="notice" {
+            p { "Its limit holds what is not claimed of " (times.date(date)) ". If these payments are right, release them. See " (DAY_HELD) "." }
+            (opens("release-day", "Release…", "danger", &[("date", &date.to_string())]))
+        }
+    }
+}
+
 impl Console {
     /// Reads the switch. `None` if its item cannot be read.
     pub(crate) async fn known_switch(&self) -> Result<Option<Switch>, StoreError> {
@@ -78,10 +95,11 @@ impl Console {
         }
     }
 
-    /// Whether the switch or its limit holds a date: two reads.
-    pub(crate) async fn is_held(&self, date: BusinessDate) -> Result<bool, StoreError> {
+    /// Whether the switch holds a date, and whether its limit does: two reads.
+    pub(crate) async fn held_by(&self, date: BusinessDate) -> Result<HeldBy, StoreError> {
         let (switch, limited) = try_join(self.known_switch(), self.store.days_held(date, date)).await?;
-        Ok(limited.contains_key(&date) || switch.is_some_and(|switch| switch.is_held(date)))
+        let switch = switch.is_some_and(|switch| switch.is_held(date));
+        Ok(HeldBy { switch, limit: limited.contains_key(&date) })
     }
 }
 

@@ -19,6 +19,7 @@ use crate::html::{account_link, amount, head_link, heading, live_top, payment_li
 use crate::panel::{ACTIONS, cards, empty, head, opens, panel};
 use crate::runs::{Runs, last, number};
 use crate::times::{Times, span};
+use crate::views::switch::beyond_limit;
 pub(crate) use crate::views::waiting::late::{Late, late_table};
 use crate::views::waiting::sent::{Sent, by_request};
 
@@ -238,7 +239,7 @@ fn unclaimed(scheduled: &Late, times: Times) -> Markup {
     panel(
         &html! { "Due, not claimed yet " span class="quiet" { (more) (scheduled.rows.len()) } },
         &note,
-        &late_table(scheduled, times),
+        &html! { @for date in scheduled.limited() { (beyond_limit(date, times)) } (late_table(scheduled, times)) },
     )
 }
 

@@ -2,9 +2,9 @@
 
 use chrono::{Datelike, Weekday};
 
-use crate::business_days::cut_off::CutOff;
 use crate::business_days::rule::MoveReason;
 use crate::calendar::instant::{BusinessDate, UtcSecond};
+use crate::calendar::time_of_day::TimeOfDay;
 use crate::calendar::zone::BusinessZone;
 
 /// The closed dates of a payment rail.
@@ -134,7 +134,7 @@ impl Calendar {
     }
 
     /// The instant of a wall-clock time on a date in its zone.
-    pub(super) fn instant(&self, date: BusinessDate, cut_off: CutOff) -> UtcSecond {
+    pub(super) fn instant(&self, date: BusinessDate, cut_off: TimeOfDay) -> UtcSecond {
         self.zone.instant_of(date, cut_off.time())
     }
 }

@@ -8,9 +8,9 @@ use chrono::TimeDelta;
 use crate::business_days::calendar_file::CalendarFileError;
 use crate::business_days::closed_days::Calendar;
 use crate::business_days::compiled::calendars;
-use crate::business_days::cut_off::{CutOff, CutOffError};
 use crate::business_days::rule::DateRule;
 use crate::calendar::instant::{BusinessDate, UtcSecond};
+use crate::calendar::time_of_day::{TimeOfDay, TimeOfDayError};
 use crate::calendar::zone::BusinessZone;
 use crate::currency::Currency;
 use crate::currency::CurrencyError;
@@ -36,7 +36,7 @@ pub enum BusinessDaysError {
     Repeated(String),
     /// The time of an entry.
     #[error("{0}")]
-    Time(#[from] CutOffError),
+    Time(#[from] TimeOfDayError),
     /// A cut-off that no payment can meet.
     #[error(
         "on {date} the cut-off of {calendar} comes before the bank's day begins, or within the lead time; choose a later one"
@@ -89,11 +89,17 @@ impl CurrencyCalendars {
     pub fn days_covered(&self, today: BusinessDate) -> Option<i64> {
         self.0.values().map(|calendar| calendar.covers().end().days_since(today)).min()
     }
+
+    /// Whether a date is closed in every calendar; `false` without calendars.
+    #[must_use]
+    pub fn are_closed(&self, date: BusinessDate) -> bool {
+        !self.0.is_empty() && self.0.values().all(|calendar| calendar.is_closed(date))
+    }
 }
 
 /// The cut-offs of calendars, such as `T2=16:00,FED=17:30`, each by the clock of its calendar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CutOffs(BTreeMap<&'static str, CutOff>);
+pub struct CutOffs(BTreeMap<&'static str, TimeOfDay>);
 
 impl FromStr for CutOffs {
     type Err = BusinessDaysError;
@@ -116,7 +122,7 @@ pub struct Rail {
     /// Its open and closed dates.
     pub calendar: &'static Calendar,
     /// The time until which it takes payments of a date.
-    pub cut_off: Option<CutOff>,
+    pub cut_off: Option<TimeOfDay>,
 }
 
 /// A bank's business days.

@@ -110,7 +110,7 @@ fn settings_name_what_is_wrong() {
     }
     let cut_offs = |text: &str| text.parse::<CutOffs>().map_err(|error| error.to_string());
     assert!(cut_offs("T2=04:00,FED=23:59").is_ok());
-    let time = |time: &str| format!("the cut-off {time:?} is not a time as hh:mm, from 04:00 to 23:59");
+    let time = |time: &str| format!("{time:?} is not a time as hh:mm, from 04:00 to 23:59");
     for text in ["03:59", "24:00", "4:00", "16:00:00", "16", "noon", ""] {
         assert_eq!(cut_offs(&format!("T2={text}")).expect_err(text), time(text));
     }

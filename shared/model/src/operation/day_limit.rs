@@ -7,6 +7,7 @@ use std::str::FromStr;
 use crate::counts::DayCounts;
 use crate::currency::Currency;
 use crate::money::Money;
+use crate::operation::second::ALONE;
 use crate::payment::limits::{PaymentLimits, PaymentLimitsError};
 use crate::payment::transition::Status;
 
@@ -110,6 +111,23 @@ impl DayLimit {
         let payments = self.payments.map(|most| most.max(other.payments.unwrap_or(0)));
         Self { payments, sums: self.sums.raised_to(&other.sums) }
     }
+
+    /// The parts of a total that exceed this limit, as a limit that just admits them. A sum is cut to the largest amount.
+    #[must_use]
+    pub fn exceeded_by(&self, total: &DayTotal) -> Self {
+        let payments = self.payments.filter(|most| total.payments > *most).and(Some(total.payments));
+        let sums = self.sums().map(|(currency, most)| (currency, most, total.sum(currency)));
+        let sums = sums.filter(|(_, most, sum)| sum > most).map(|(currency, _, sum)| (currency, sum));
+        Self { payments, sums: PaymentLimits::from_sums(sums) }
+    }
+
+    /// The limit with room for what comes while two persons decide: a hundredth, of payments at least what one person may free.
+    #[must_use]
+    pub fn with_margin(&self) -> Self {
+        let payments = self.payments.map(|payments| payments.saturating_add(ALONE.max(payments / 100)));
+        let sums = self.sums().map(|(currency, sum)| (currency, sum + (sum + 99) / 100));
+        Self { payments, sums: PaymentLimits::from_sums(sums) }
+    }
 }
 
 impl DayTotal {
@@ -128,6 +146,16 @@ impl DayTotal {
     #[must_use]
     pub fn sum(&self, currency: Currency) -> i128 {
         self.sums.get(&currency).copied().unwrap_or(0)
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut all = Self { payments: self.payments + other.payments, sums: self.sums.clone() };
+        for (currency, sum) in &other.sums {
+            *all.sums.entry(*currency).or_default() += sum;
+        }
+        all
     }
 
     /// Adds a payment.
@@ -193,6 +221,23 @@ mod tests {
             ("GBP=10", "payments=7,EUR=3", "GBP=10"),
         ] {
             assert_eq!(limit(of_day).raised_to(&limit(release)).to_string(), want);
+        }
+    }
+
+    #[test]
+    fn a_release_has_what_exceeds_a_limit_and_a_margin() {
+        let limit = "payments=5,GBP=10,EUR=7,JPY=1,CHF=8".parse::<DayLimit>().unwrap();
+        let sums = [("GBP", 1_000), ("JPY", i128::from(i64::MAX)), ("USD", 9), ("CHF", 8)];
+        let sums = sums.map(|(currency, sum)| (currency.parse().unwrap(), sum)).into();
+        for (payments, just, with_margin) in [
+            (5, "GBP=1000,JPY=9007199254740991", "GBP=1010,JPY=9007199254740991"),
+            (6, "payments=6,GBP=1000,JPY=9007199254740991", "payments=106,GBP=1010,JPY=9007199254740991"),
+            (50_000, "payments=50000,GBP=1000,JPY=9007199254740991", "payments=50500,GBP=1010,JPY=9007199254740991"),
+        ] {
+            let total = DayTotal { payments, sums: BTreeMap::clone(&sums) };
+            assert_eq!(limit.exceeded_by(&total).to_string(), just);
+            assert_eq!(limit.exceeded_by(&total).with_margin().to_string(), with_margin);
+            assert_eq!(total.plus(&total).sum("GBP".parse().unwrap()), 2_000);
         }
     }
 

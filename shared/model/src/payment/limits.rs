@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::currency::{Currency, CurrencyError};
-use crate::money::{AmountError, AmountMinor, Money};
+use crate::money::{AmountError, AmountMinor, MAX_AMOUNT_MINOR, Money};
 
 /// The largest amounts of new payments: `GBP=100000000,EUR=100000000` in minor units. A currency without one has no limit.
 ///
@@ -67,6 +67,12 @@ impl PaymentLimits {
     /// The limits, by currency.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Currency, AmountMinor)> {
         self.0.iter().map(|(currency, limit)| (*currency, *limit))
+    }
+
+    /// The limits of these sums of money, each at most the largest amount. What is not above zero is left out.
+    pub(crate) fn from_sums(sums: impl Iterator<Item = (Currency, i128)>) -> Self {
+        let most = |sum: i128| i64::try_from(sum).unwrap_or(i64::MAX).min(MAX_AMOUNT_MINOR).try_into().ok();
+        Self(sums.filter_map(|(currency, sum)| Some((currency, most(sum)?))).collect())
     }
 
     /// The larger limit of each currency that has one.

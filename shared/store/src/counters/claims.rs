@@ -108,19 +108,19 @@ impl Store {
         Ok((counts, claims))
     }
 
-    /// Returns the dates from `from` to `to`, both included, that their limit holds: 1 read unit per 4 KB, about 30 dates.
+    /// Returns the dates from `from` to `to`, both included, that their limit holds, each with the time since when; an error for a damaged
+    /// item, whose date is held, too. 1 read unit per 4 KB, about 30 dates.
     pub async fn days_held(
         &self,
         from: BusinessDate,
         to: BusinessDate,
-    ) -> Result<BTreeMap<BusinessDate, DayClaims>, StoreError> {
-        let mut held = BTreeMap::new();
-        for item in self.items_by_date(claims_partition(), from, to).await? {
-            let (claims, date) = (self.decode_claims(&item)?, text_of(&item, "sk").parse());
-            let date = date.map_err(|fault| StoreError::unreadable(&self.tables.payments, key_of(&item), fault))?;
-            held.extend(claims.held_since.is_some().then_some((date, claims)));
-        }
-        Ok(held)
+    ) -> Result<BTreeMap<BusinessDate, Result<UtcSecond, StoreError>>, StoreError> {
+        let items = self.items_by_date(claims_partition(), from, to).await?;
+        // An item of another key is of no date.
+        let dates = items.iter().filter_map(|item| Some((text_of(item, "sk").parse().ok()?, item)));
+        let held =
+            dates.map(|(date, item)| (date, self.decode_claims(item).map(|claims| claims.held_since).transpose()));
+        Ok(held.filter_map(|(date, held)| Some((date, held?))).collect())
     }
 
     fn decode_claims(&self, item: &Item) -> Result<DayClaims, StoreError> {

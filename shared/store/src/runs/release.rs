@@ -5,9 +5,9 @@
 use payments_model::{BusinessDate, DayLimit, SwitchChange};
 use serde::{Deserialize, Serialize};
 
-use crate::conditional::equations;
-use crate::error::{StoreError, failed};
-use crate::item::{Fault, item_key, key_of, to_item};
+use crate::conditional::{conditional, equations};
+use crate::error::StoreError;
+use crate::item::{Fault, item_key, key_of, number, to_item};
 use crate::key::control_partition;
 use crate::store::Store;
 
@@ -17,6 +17,8 @@ pub(crate) const RELEASE: &str = "RELEASE#";
 /// The release of a due date: its limit is raised to `up_to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DayRelease {
+    /// The number of the release: 1 for the first of its date.
+    pub version: u64,
     /// The number and the sums up to which payments of the date are claimed.
     pub up_to: DayLimit,
     /// The operator, the time and the reason.
@@ -26,6 +28,7 @@ pub struct DayRelease {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReleaseItem {
+    version: u64,
     up_to: String,
     by: String,
     at: String,
@@ -35,7 +38,7 @@ struct ReleaseItem {
 impl ReleaseItem {
     fn parse(self) -> Result<DayRelease, Fault> {
         let change = SwitchChange { by: self.by.parse()?, at: self.at.parse()?, reason: self.reason };
-        Ok(DayRelease { up_to: self.up_to.parse()?, change })
+        Ok(DayRelease { version: self.version, up_to: self.up_to.parse()?, change })
     }
 }
 
@@ -53,10 +56,11 @@ impl Store {
         parse().map(Some).map_err(|fault| StoreError::unreadable(table, key, fault))
     }
 
-    /// Puts the release of a date, in place of an earlier one: 1 or 2 write units.
-    pub async fn release_day(&self, date: BusinessDate, release: &DayRelease) -> Result<(), StoreError> {
-        let DayRelease { up_to, change } = release;
+    /// Puts the release of a date in place of the one before, by version: 1 or 2 write units. Returns whether it did.
+    pub async fn release_day(&self, date: BusinessDate, release: &DayRelease) -> Result<bool, StoreError> {
+        let DayRelease { version, up_to, change } = release;
         let item = to_item(&ReleaseItem {
+            version: *version,
             up_to: up_to.to_string(),
             by: change.by.to_string(),
             at: change.at.to_string(),
@@ -68,9 +72,12 @@ impl Store {
             .update_item()
             .table_name(&self.tables.history)
             .set_key(Some(item_key(control_partition(), release_sort(date))))
+            .condition_expression("version = :seen OR (attribute_not_exists(pk) AND :seen = :never)")
             .update_expression(format!("SET {assignments}"))
             .set_expression_attribute_names(Some(names))
-            .set_expression_attribute_values(Some(values));
-        update.send().await.map_err(failed("UpdateItem")).map(drop)
+            .set_expression_attribute_values(Some(values))
+            .expression_attribute_values(":seen", number(version.saturating_sub(1)))
+            .expression_attribute_values(":never", number(0));
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
     }
 }

@@ -189,7 +189,9 @@ async fn limits(store: &Store, is_again: bool, now: UtcSecond) -> Result<()> {
     let change = SwitchChange { by: Actor::operator("ada"), at: now, reason };
     let claims = [Money { amount: "5".parse()?, currency: "GBP".parse()? }].into_iter().collect();
     ensure!(store.reserve_claims(date, &claims, &up_to, None).await?, "it is within the limit");
-    Ok(store.release_day(date, &DayRelease { up_to, change }).await?)
+    let version = 1 + u64::from(is_again);
+    ensure!(store.release_day(date, &DayRelease { version, up_to, change }).await?, "it is released");
+    Ok(())
 }
 
 /// An undo, whose run goes on. Later there is another.

@@ -40,6 +40,13 @@ pub(super) fn beyond_limit(date: BusinessDate, since: UtcSecond, count: i64, tim
     Trouble { view: "day", target: day_link(date), runbook: DAY_HELD, until: None, title, more }
 }
 
+/// A date whose claims cannot be read, so the sweep claims nothing of it.
+pub(super) fn unknown_claims(date: BusinessDate) -> Trouble {
+    let title = format!("Claims {} unknown", dates_in_words(date, date));
+    let more = html! { "Nothing of the date is claimed. Correct its item, which the function’s log names" };
+    Trouble { view: "day", target: day_link(date), runbook: DAY_HELD, until: None, title, more }
+}
+
 /// The gate of the request queue, if it is closed.
 pub(super) fn gate(requests: &QueueState) -> Option<Trouble> {
     let more = html! { "The transaction service receives nothing. About " (grouped(requests.waiting.into())) " requests wait" };

@@ -1,11 +1,11 @@
 //! The payments of a status that have been due for the longest time, across all shards.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 use maud::{Markup, html};
 use payments_model::{BusinessDate, Status, Switch};
-use payments_store::{DayClaims, DueRange, DueRow, DueUntil, StoreError};
+use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 
 use crate::function::Console;
 use crate::guides::PAYMENTS_UNREADABLE;
@@ -28,7 +28,7 @@ pub(crate) struct Late {
     /// The switch, whose holds keep scheduled payments from their claim.
     switch: Option<Switch>,
     /// The due dates of the rows that their limit holds.
-    limited: BTreeMap<BusinessDate, DayClaims>,
+    limited: BTreeSet<BusinessDate>,
 }
 
 impl Console {
@@ -51,7 +51,7 @@ impl Console {
         let pages: Vec<_> = pages.try_collect().await?;
         let unread = pages.iter().filter(|page| page.is_none()).count();
         let switch = if status == Status::Scheduled { self.known_switch().await? } else { None };
-        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, switch, limited: BTreeMap::new() };
+        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, switch, limited: BTreeSet::new() };
         for page in pages.into_iter().flatten() {
             late.more |= page.next.is_some();
             for row in page.rows {
@@ -71,13 +71,19 @@ impl Console {
         if status == Status::Scheduled
             && let Some((first, last)) = dates().min().zip(dates().max())
         {
-            late.limited = self.store.days_held(first, last).await?;
+            late.limited = self.store.days_held(first, last).await?.into_keys().collect();
         }
         Ok(late)
     }
 }
 
 impl Late {
+    /// The due dates of the rows that their limit holds.
+    pub(super) fn limited(&self) -> impl Iterator<Item = BusinessDate> {
+        let has_row = |date: &&BusinessDate| self.rows.iter().any(|row| row.due.due_date == **date);
+        self.limited.iter().filter(has_row).copied()
+    }
+
     /// The payments and shards that could not be read.
     pub(super) fn notices(&self) -> Markup {
         html! {
@@ -96,7 +102,7 @@ impl Late {
         let since = times.now.as_chrono() - row.due.due_at.as_chrono();
         let is_late = row.due.status == Status::Scheduled && since >= LATE;
         let date = row.due.due_date;
-        if self.limited.contains_key(&date) || self.switch.as_ref().is_some_and(|switch| switch.is_held(date)) {
+        if self.limited.contains(&date) || self.switch.as_ref().is_some_and(|switch| switch.is_held(date)) {
             format!("{}, held", times.age(row.due.due_at))
         } else if is_late {
             format!("{} late", span(since.num_seconds()))
