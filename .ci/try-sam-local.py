@@ -285,6 +285,7 @@ ROWS = {
     "events/redate/look.json": lambda it: (it["waiting"], it["isComplete"]) == (0, True),
     "events/undo/continue.json": lambda it: it["runs"] == [],
     "events/archive/archive.json": lambda it: it["archived"] == 0,
+    "events/seal/seal.json": lambda it: (it["sealed"], it["sealBehind"]) == (0, 0),
     "events/report/report.json": lambda it: it["reported"] == 0,
     "events/publish/publish.json": lambda it: it["journalSegmentsBehind"] == 0,
 }

@@ -37,6 +37,7 @@ ON = MAPPINGS | {
     "ReportFunctionReport": SENDING,
     "ArchiveFunctionArchiveBegins": SENDING,
     "ArchiveFunctionArchive": SENDING,
+    "SealFunctionSeal": SENDING,
     "RecountFunctionRecount": SENDING,
     "RedateFunctionLookForRedates": ALWAYS,
     "PublishFunctionPublish": ALWAYS,

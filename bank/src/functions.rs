@@ -30,6 +30,7 @@ use query_due::QueryDue;
 use recount::Recount;
 use redate::Redate;
 use report::Report;
+use seal::Seal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -73,6 +74,8 @@ pub struct Functions {
     pub redate: Redate,
     /// Cancels the payments of approved plans.
     pub undo: Undo,
+    /// Writes the sealed parts of past dates.
+    pub seal: Seal,
     /// The clock of the functions that streams and queues invoke.
     clock: Clock,
 }
@@ -135,6 +138,7 @@ pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
         "redate" => redate::Config::read(lookup).map(drop),
         "undo" => undo::Config::read(lookup).map(drop),
         "archive" => archive::Config::read(lookup).map(drop),
+        "seal" => seal::Config::read(lookup).map(drop),
         "webhooks" => webhooks::Config::read(lookup).map(drop),
         "publish" => publish::Config::read(lookup).map(drop),
         "console" => console::Config::read(lookup).map(drop),
@@ -208,6 +212,8 @@ impl Functions {
         let redate = Redate::new(configured("redate", get, redate::Config::read)?, store, clock, metrics);
         let Dependencies { store, reports, clock, metrics, .. } = of("undo")?;
         let undo = Undo::new(configured("undo", get, undo::Config::read)?, store, reports, clock, metrics);
+        let Dependencies { store, reports, clock, metrics, .. } = of("seal")?;
+        let seal = Seal::new(configured("seal", get, seal::Config::read)?, store, reports, clock, metrics);
         let (store, clock, metrics) = own("settle")?;
         let settle = Settle::new(configured("settle", get, settle::Config::read)?, store, clock.clone(), metrics);
         Ok(Self {
@@ -226,6 +232,7 @@ impl Functions {
             recount,
             redate,
             undo,
+            seal,
             clock,
         })
     }
@@ -262,6 +269,7 @@ impl Handlers for Functions {
             "recount" => run(input, context, |event| self.recount.handle(event)).boxed_local(),
             "redate" => run(input, context, |event| self.redate.handle(event)).boxed_local(),
             "undo" => run(input, context, |event| self.undo.handle(event)).boxed_local(),
+            "seal" => run(input, context, |event| self.seal.handle(event)).boxed_local(),
             "publish" => run(input, context, |event| self.publish.handle(event)).boxed_local(),
             other => ready(Err(format!("no schedule invokes {other}"))).boxed_local(),
         }

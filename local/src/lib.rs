@@ -40,6 +40,9 @@ pub use gateway::{Bank, Gateway};
 /// The time between sweeps of due payments here. The five minutes of the template are long for a person who watches.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);
 
+/// The days after which a date is sealed here: a person can wait, or move a sandbox's clock, but not by 50 days.
+const SEAL_AFTER_DAYS: u32 = 5;
+
 /// The behaviour of the transaction service here: it answers within seconds, and a payment ends the same way each time.
 pub const TRANSACTION_SERVICE: TransactionServiceSettings = TransactionServiceSettings {
     seed: 1,
@@ -116,6 +119,7 @@ impl System {
                 environment.time_zone = options.time_zone.to_string();
                 options.dates.tell(environment, CALENDARS);
                 environment.require_tokens = options.require_tokens;
+                environment.seal_after_days = SEAL_AFTER_DAYS;
                 environment.paused = options.paused;
                 environment.max_day = options.max_day.as_ref().map(ToString::to_string).unwrap_or_default();
             })

@@ -62,6 +62,10 @@ pub struct Environment {
     pub settlements_per_second: u32,
     /// The payments that the archive moves per second on each shard; 0 for no limit.
     pub moves_per_second: u32,
+    /// The days after which a date is sealed.
+    pub seal_after_days: u32,
+    /// The most payments of one sealed part.
+    pub max_part_rows: u32,
     /// The most settlements of one report.
     pub max_report_rows: u32,
     /// The claim that names a token's accounts.
@@ -118,6 +122,8 @@ impl Environment {
             claims_per_second: 200,
             settlements_per_second: 0,
             moves_per_second: 100,
+            seal_after_days: 50,
+            max_part_rows: 10_000,
             max_report_rows: 100_000,
             account_claim: of_template("AccountClaim"),
             machine_clients: [DEVELOPMENT_CLIENT, AUDIENCE, CONSOLE_CLIENT].join(","),
@@ -149,6 +155,9 @@ impl Environment {
             "DYNAMODB_ENDPOINT" => Some(self.endpoint.clone()),
             // Tests alone have reports of a few rows.
             "MAX_REPORT_ROWS" => Some(self.max_report_rows.to_string()),
+            "MAX_PART_ROWS" => Some(self.max_part_rows.to_string()),
+            // Tests and `cargo local` seal earlier.
+            "SEAL_AFTER_DAYS" => Some(self.seal_after_days.to_string()),
             _ => Template::ours().and_then(|it| it.variable(package, name, &|id| self.given(id))).ok().flatten(),
         }
     }
@@ -187,7 +196,7 @@ impl Environment {
             "ConsoleAuthorizeUrl" if self.require_tokens => AUTHORIZE_PATH.to_owned(),
             "ConsoleTokenUrl" if self.require_tokens => TOKEN_PATH.to_owned(),
             // The store of files is one of the dependencies. A name of a bucket has no capitals.
-            "ReportsBucket" | "AttemptsBucket" => "one-machine".to_owned(),
+            "ReportsBucket" | "AttemptsBucket" | "SealedBucket" => "one-machine".to_owned(),
             // In this process the master secret is one of the dependencies, like the resources that
             // the names stand for.
             "WebhookMaster" => format!("given:{WEBHOOK_MASTER}"),

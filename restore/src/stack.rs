@@ -168,12 +168,13 @@ impl StackNow {
 }
 
 /// The schedules that Paused=settling disables.
-const SCHEDULES: [&str; 6] = [
+const SCHEDULES: [&str; 7] = [
     "DailyDueSweeperFunctionSweep",
     "DailyDueSweeperFunctionRedrive",
     "ReportFunctionReport",
     "ArchiveFunctionArchiveBegins",
     "ArchiveFunctionArchive",
+    "SealFunctionSeal",
     "RecountFunctionRecount",
 ];
 

@@ -16,6 +16,7 @@ mod recount;
 mod redate;
 mod report;
 mod runs;
+mod sealed;
 mod triggers;
 
 use payments_allocator as _;

@@ -1,7 +1,7 @@
 //! The billing report: every settlement in exactly one published file, whatever happens.
 
 mod crashes;
-mod faulty_store;
+pub(crate) mod faulty_store;
 mod races;
 pub(crate) mod settlements;
 mod stale_index;

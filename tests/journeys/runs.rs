@@ -83,7 +83,9 @@ async fn a_run_whose_outcome_cannot_be_put_succeeds() -> Result<()> {
     let store = world.store().await;
     for partition in ["RUNS#", "COUNTS#"] {
         let functions = failing_at(&world, partition).await?;
-        for spec in Template::ours()?.schedules().filter(|spec| spec.package != "recount" || partition == "RUNS#") {
+        // These two work with the counters.
+        let needs = |package: &str| partition == "COUNTS#" && ["recount", "seal"].contains(&package);
+        for spec in Template::ours()?.schedules().filter(|spec| !needs(&spec.package)) {
             let run = functions.scheduled(&spec.package, serde_json::from_str(&spec.input)?, context(NO_DEADLINE));
             run.await.map_err(anyhow::Error::msg).with_context(|| format!("{} without {partition}", spec.name))?;
         }

@@ -67,6 +67,7 @@ pub(crate) async fn run(world: &World, name: &str) -> Result<Value> {
         "publish" => scheduled(name, &text, |event| functions.publish.handle(event)).await,
         "recount" => scheduled(name, &text, |event| functions.recount.handle(event)).await,
         "redate" => scheduled(name, &text, |event| functions.redate.handle(event)).await,
+        "seal" => scheduled(name, &text, |event| functions.seal.handle(event)).await,
         "undo" => scheduled(name, &text, |event| functions.undo.handle(event)).await,
         "report" => scheduled(name, &text, |event| functions.report.handle(event)).await,
         "dispatch" => Ok(match functions.dispatch.handle(serde_json::from_str(&text)?).await {

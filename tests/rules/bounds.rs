@@ -22,10 +22,11 @@ const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The ways in which a file looks at the deadline before its calls: by itself, or through
 /// `shared/work`, which drives or retries.
-const LOOKS: [&str; 3] = ["deadline.has_come()", " drive(&mut self, ", "payments_work::retried("];
+const LOOKS: [&str; 4] =
+    ["deadline.has_come()", " drive(&mut self, ", "payments_work::retried(", " retried(deadline, "];
 
 /// Functions that look at their deadline before their calls, and the files in which they look.
-const UNTIL_DEADLINE: [(&str, &[&str]); 8] = [
+const UNTIL_DEADLINE: [(&str, &[&str]); 9] = [
     ("daily-due-sweeper", &["functions/daily-due-sweeper/src/sweep.rs", "functions/daily-due-sweeper/src/redrive.rs"]),
     ("settle", &["functions/settle/src/message.rs"]),
     ("stream-aggregator", &["functions/stream-aggregator/src/function.rs"]),
@@ -33,6 +34,7 @@ const UNTIL_DEADLINE: [(&str, &[&str]); 8] = [
     ("redate", &["functions/redate/src/shard.rs"]),
     ("undo", &["functions/undo/src/part.rs", "functions/undo/src/select.rs"]),
     ("archive", &["functions/archive/src/shard.rs"]),
+    ("seal", &["functions/seal/src/date.rs"]),
     ("report", &["functions/report/src/retry.rs", "functions/report/src/drain.rs", "functions/report/src/publish.rs"]),
 ];
 

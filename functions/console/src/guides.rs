@@ -111,6 +111,8 @@ impl Render for Place {
 
 pub(crate) const API_ERRORS: Place = Place::new("alarms", "ApiErrors");
 pub(crate) const ARCHIVE_ERRORS: Place = Place::new("alarms", "ArchiveErrors");
+pub(crate) const SEAL_ERRORS: Place = Place::new("alarms", "SealErrors");
+pub(crate) const SEAL_BEHIND: Place = Place::new("alarms", "SealBehind");
 pub(crate) const ARCHIVE_OVERDUE: Place = Place::new("alarms", "ArchiveOverdue");
 pub(crate) const BUS_MISSED: Place = Place::new("alarms", "BusMissed");
 pub(crate) const CANCELLED_PROCESSED: Place = Place::new("alarms", "CancelledPaymentsProcessed");

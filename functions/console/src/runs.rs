@@ -76,6 +76,7 @@ pub(crate) fn name(job: Job) -> &'static str {
         Job::Recount => "Recount",
         Job::Look => "Count for a redate",
         Job::Move => "Redate",
+        Job::Seal => "Sealing",
         Job::Publish => "Delivery of events",
     }
 }
@@ -90,6 +91,7 @@ pub(crate) fn purpose(job: Job) -> &'static str {
         Job::Recount => "compares counters with payments",
         Job::Look => "counts payments on closed dates",
         Job::Move => "moves payments of closed dates",
+        Job::Seal => "seals past dates",
         Job::Publish => "writes the journal, delivers events",
     }
 }
@@ -193,6 +195,14 @@ fn parts(job: Job) -> (Fields, Fields) {
                 ("waiting", "# still wait"),
                 ("changedMeanwhile", "# changed meanwhile"),
                 ("unreadable", "# could not be read"),
+            ],
+        ),
+        Job::Seal => (
+            &[("sealed", "sealed #")],
+            &[
+                ("waiting", "# are not finished"),
+                ("unreadable", "# could not be read"),
+                ("datesLeft", "# dates left for the next"),
             ],
         ),
         Job::Publish => (

@@ -214,6 +214,7 @@ fn schedule_of(id: &str) -> Result<&'static str> {
         ("ReportFunctionReport", "report"),
         ("ArchiveFunctionArchiveBegins", "archive-begins"),
         ("ArchiveFunctionArchive", "archive"),
+        ("SealFunctionSeal", "seal"),
         ("RecountFunctionRecount", "recount"),
         ("RedateFunctionLookForRedates", "look-for-redates"),
         ("PublishFunctionPublish", "publish"),

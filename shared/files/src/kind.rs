@@ -17,6 +17,8 @@ payments_model::kinds! {
         UndoPart = "undo-part",
         /// The payments of an undo that were claimed.
         UndoClaimed = "undo-claimed",
+        /// Finished payments of a due date.
+        Sealed = "sealed",
     }
 }
 
@@ -28,6 +30,7 @@ impl FileKind {
             Self::Journal => "journal",
             Self::Report | Self::Summary => "reports",
             Self::UndoPlan | Self::UndoPart | Self::UndoClaimed => "undo",
+            Self::Sealed => "sealed",
         }
     }
 
@@ -39,6 +42,7 @@ impl FileKind {
             Self::Report => ".csv.gz",
             Self::Summary => ".summary.json",
             Self::UndoClaimed => ".csv",
+            Self::Sealed => ".parquet",
         }
     }
 

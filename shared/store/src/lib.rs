@@ -108,6 +108,7 @@ pub use payment::data::compress;
 pub use payment::finding::{ClosedFinding, FindingName, OpenFindings};
 pub use payment::insert::{PutDetails, PutHead, details_excess};
 pub use payment::redate::StoredDetails;
+pub use payment::seal::{ArchivedPage, ArchivedPlace};
 pub use payment::settlement::Decided;
 pub use payment::transition::{Damaged, Moved};
 pub use read::{CALL_TIMEOUT, MAX_BATCH_GET};

@@ -102,6 +102,7 @@ fn functions() -> Result<Vec<Row>> {
     for (package, alarm) in [
         ("report", "ReportErrors"),
         ("archive", "ArchiveErrors"),
+        ("seal", "SealErrors"),
         ("recount", "RecountErrors"),
         ("redate", "RedateErrors"),
     ] {
@@ -139,6 +140,7 @@ fn silence(day: &Day) -> Vec<Fault> {
             ..without("", recounts.clone())
         },
         without("PaymentsOverdue", own("OldestOverdueSeconds", "DailyDueSweeperFunction")),
+        without("SealBehind", own("SealBehind", "SealFunction")),
         without("RedriveFailures", own("RedriveFailed", "DailyDueSweeperFunction")),
         without("ReportsLate", own("OldestUnreportedSeconds", "ReportFunction")),
         without("JournalBehind", own("JournalSegmentsBehind", "PublishFunction")),

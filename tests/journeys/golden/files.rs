@@ -1,4 +1,4 @@
-//! Golden files of the journal, of the report and of an undo.
+//! Golden files of the journal, of the report, of an undo and of a sealed part.
 
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
@@ -6,8 +6,9 @@ use payments_files::{
     FileKind, JournalObject, PlanReader, PlanRow, PlanWriter, PublishedReport, UndoEnd, claimed_csv, claimed_path,
     decode_part, encode_part, part_path, plan_path,
 };
-use payments_machine::given::details;
+use payments_machine::given::{details, moved};
 use payments_model::{Event, Head, Settlement, Status, UndoId};
+use payments_sealed::{PartName, SealedRow, encode, read_all};
 use payments_tests::prelude::*;
 
 use super::forms::{Goldens, Kind, assert_same, bytes_of, file_form, golden};
@@ -24,6 +25,8 @@ pub(super) async fn written() -> Result<Goldens> {
     let mut goldens = Goldens::from([(Kind::File(FileKind::Journal).name(), vec![journal])]);
     goldens.extend(report_of_two().await?);
     goldens.extend(undo_of_two()?);
+    let sealed = file_form("two payments", "sealed/date=2026-11-20/000001.parquet", &sealed_of_two()?);
+    goldens.insert(Kind::File(FileKind::Sealed).name(), vec![sealed]);
     Ok(goldens)
 }
 
@@ -54,6 +57,33 @@ async fn report_of_two() -> Result<Goldens> {
         goldens.insert(Kind::File(kind).name(), vec![file_form("two settlements", &name, &bytes)]);
     }
     Ok(goldens)
+}
+
+/// A sealed part with a payment in its first form, and one that was amended.
+fn sealed_of_two() -> Result<Vec<u8>> {
+    let mut rows = Vec::new();
+    for amount in [None, Some("501")] {
+        let first = details("k", "2026-11-20", "2026-11-20T09:00:00Z".parse()?)?;
+        let mut head = Head::scheduled(&first);
+        let mut chain = vec![first];
+        if let Some(amount) = amount {
+            let mut instruction = chain[0].instruction.clone();
+            instruction.money.amount = amount.parse()?;
+            let id = payments_model::AmendmentId::derive(head.payment_id, &"change".parse()?);
+            let by = payments_model::Actor::client("test");
+            chain.push(chain[0].amended(&head, id, instruction, ("2026-11-20T09:01:00Z".parse()?, by)));
+            (head.money, head.version) = (chain[1].instruction.money, 2);
+        }
+        let head =
+            moved(&head, &Event::Cancel, "2026-11-20T09:02:00Z".parse()?, payments_model::Actor::operator("ada"))?;
+        let last = chain.last().context("details")?;
+        let view = serde_json::to_string(&payments_http::PaymentView::new(&head).with_dates(last))?;
+        let versions = payments_http::VersionsView::new(&chain, true).ok().context("versions")?;
+        let versions = amount.map(|_| serde_json::to_string(&versions)).transpose()?;
+        rows.push(SealedRow::new(&view, versions.as_deref())?);
+    }
+    let name = PartName { due_date: "2026-11-20".to_owned(), number: 1, rows_before: 0 };
+    Ok(encode(&name, &rows)?)
 }
 
 /// A payment that a client scheduled, one whose create was cut off, and their ends.
@@ -124,6 +154,16 @@ pub(super) fn read(kind: FileKind, form: &Value) -> Result<()> {
         }
         FileKind::UndoPart => {
             let again = file_form("two payments", name, &encode_part(&decode_part(&bytes)?)?);
+            assert_same(
+                name,
+                &[again],
+                std::slice::from_ref(form),
+                "is written again, and differs from what was read",
+            )?;
+        }
+        FileKind::Sealed => {
+            let (part, rows) = read_all(&bytes.into())?;
+            let again = file_form("two payments", name, &encode(&part.name, &rows)?);
             assert_same(
                 name,
                 &[again],

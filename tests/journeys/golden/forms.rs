@@ -103,6 +103,11 @@ fn unpacked(form: &Value) -> Result<Value> {
         let bytes = bytes_of(&form)?;
         form["bytes"] = std::io::read_to_string(flate2::read::GzDecoder::new(bytes.as_slice()))?.into();
     }
+    if form["name"].as_str().is_some_and(|name| name.ends_with(".parquet")) {
+        let (part, rows) = payments_sealed::read_all(&bytes_of(&form)?.into())?;
+        let rows = rows.iter().map(|row| format!("{} {:?}", row.payment(), row.versions())).collect::<Vec<_>>();
+        form["bytes"] = json!([format!("{:?}", part.name), rows]);
+    }
     // The version is that of today's calendar. It changes with the calendar's file and does not belong to the form.
     if let Some(version) = form.pointer_mut("/item/calendarVersion/S").filter(|it| it.as_str().is_some_and(is_version))
     {

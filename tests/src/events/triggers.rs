@@ -50,7 +50,7 @@ pub const GIVEN: [(&[&str], &[&str]); 14] = [
     ),
     (&["ingest/create", "claimed", "redriven"], &["dispatch/redriven"]),
     (&["a-day"], &["report/report", "undo/plan"]),
-    (&["a-day", "reported"], &["archive/archive"]),
+    (&["a-day", "reported"], &["archive/archive", "seal/seal"]),
     (&["a-day", "counted"], &["publish/publish", "publish/segment-appended", "recount/recount"]),
     (&["a-day", "counted", "miscounted"], &["recount/recount-dates", "recount/repair", "recount/repair-alone"]),
     (

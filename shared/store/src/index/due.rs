@@ -105,7 +105,7 @@ pub enum DueUntil {
 
 impl DueRange {
     /// Both bounds. Neither is a key, so BETWEEN is half-open.
-    fn bounds(&self) -> (String, String) {
+    pub(crate) fn bounds(&self) -> (String, String) {
         let (from, to) = match self.until {
             DueUntil::Instant(date, at) => {
                 (DueSort::start_of_status(self.status), DueSort::end_at(self.status, date, at))

@@ -38,6 +38,8 @@ payments_model::kinds! {
         Look = "look",
         /// Moves the payments of closed dates.
         Move = "move",
+        /// Writes the sealed parts of past dates.
+        Seal = "seal",
         /// Writes the journal, and delivers events.
         Publish = "publish",
     }

@@ -12,8 +12,8 @@ use crate::config::Paused;
 use crate::guides::{
     ARCHIVE_ERRORS, ARCHIVE_OVERDUE, BUS_MISSED, DATES_UNREADABLE, FUNCTION_ERRORS, JOURNAL_BEHIND, JOURNAL_MISSED,
     PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, Place, RECOUNT_ERRORS, RECOUNT_UNFINISHED, REDATE_ERRORS,
-    REDATE_UNFINISHED, REDRIVE_FAILURES, REDRIVE_UNFINISHED, REPORT_ERRORS, REPORT_FAILURES, REPORTS_LATE,
-    SWEEP_FAILURES, WAITING_FOR_REDATE, WEBHOOKS_MISSED, WRITE_THROTTLES,
+    REDATE_UNFINISHED, REDRIVE_FAILURES, REDRIVE_UNFINISHED, REPORT_ERRORS, REPORT_FAILURES, REPORTS_LATE, SEAL_BEHIND,
+    SEAL_ERRORS, SWEEP_FAILURES, WAITING_FOR_REDATE, WEBHOOKS_MISSED, WRITE_THROTTLES,
 };
 use crate::html::{grouped, link, money};
 use crate::runs::{Runs, name, number, waiting_dates};
@@ -56,7 +56,7 @@ fn period(job: Job) -> Option<(TimeDelta, Place)> {
         Job::Redrive => Some((TimeDelta::hours(3), REDRIVE_FAILURES)),
         Job::Report => Some((TimeDelta::minutes(50), REPORTS_LATE)),
         Job::Publish => Some((TimeDelta::minutes(10), JOURNAL_BEHIND)),
-        Job::Archive | Job::Recount | Job::Look | Job::Move => None,
+        Job::Archive | Job::Recount | Job::Look | Job::Move | Job::Seal => None,
     }
 }
 
@@ -70,6 +70,7 @@ fn failed(job: Job) -> Place {
         Job::Archive => ARCHIVE_ERRORS,
         Job::Recount => RECOUNT_ERRORS,
         Job::Look | Job::Move => REDATE_ERRORS,
+        Job::Seal => SEAL_ERRORS,
     }
 }
 
@@ -82,6 +83,7 @@ fn damage(job: Job) -> &'static [(&'static str, Place)] {
         Job::Archive => &[("failed", ARCHIVE_OVERDUE), ("shardsGivenUp", ARCHIVE_OVERDUE)],
         Job::Recount => &[("unreadableEntries", DATES_UNREADABLE), ("datesLeft", RECOUNT_UNFINISHED)],
         Job::Look | Job::Move => &[("unreadable", REDATE_UNFINISHED)],
+        Job::Seal => &[("unreadable", SEAL_BEHIND), ("sealBehind", SEAL_BEHIND)],
         Job::Publish => {
             &[("journalMissed", JOURNAL_MISSED), ("busMissed", BUS_MISSED), ("webhooksMissed", WEBHOOKS_MISSED)]
         }

@@ -1,0 +1,41 @@
+//! The configuration of `seal`.
+
+use payments_boot::{ConfigError, DataConfig, Lookup};
+use payments_files::Storage;
+use payments_model::{BusinessZone, ShardCount};
+use payments_sealed::MAX_PART_ROWS;
+
+/// The days between the end of a date and its sealing: 35 to which the tables can be restored, and 15 in which a payment may be
+/// redriven, settled, reported and expire. Only tests and one machine shorten them; the template does not.
+pub const SEAL_AFTER_DAYS: u32 = 50;
+
+/// The configuration of `seal`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The tables.
+    pub data: DataConfig,
+    /// `BUSINESS_TIME_ZONE`.
+    pub zone: BusinessZone,
+    /// `READ_SHARDS`: the number of shards to read.
+    pub read_shards: ShardCount,
+    /// `SEALED_URL`: the storage of the parts.
+    pub storage: Storage,
+    /// `SEAL_AFTER_DAYS`.
+    pub seal_after_days: u32,
+    /// `MAX_PART_ROWS`: the most rows of a part. Tests alone have fewer.
+    pub max_part_rows: usize,
+}
+
+impl Config {
+    /// Reads the configuration.
+    pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
+        Ok(Self {
+            data: lookup.data()?,
+            zone: lookup.zone()?,
+            read_shards: lookup.read_shards()?,
+            storage: lookup.required("SEALED_URL", "where sealed parts are stored, such as s3://bucket")?,
+            seal_after_days: lookup.number("SEAL_AFTER_DAYS", SEAL_AFTER_DAYS)?,
+            max_part_rows: lookup.number("MAX_PART_ROWS", MAX_PART_ROWS)?.max(1) as usize,
+        })
+    }
+}

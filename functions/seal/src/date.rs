@@ -1,0 +1,229 @@
+//! Seals a date: its finished payments that no part has, part after part.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use futures::{StreamExt as _, stream};
+use payments_boot::Deadline;
+use payments_model::{BusinessDate, Details, Head, HeadKey, PaymentId, Status, UtcSecond, causes};
+use payments_sealed::{MAX_PART_BYTES, PartName, SealedRow, encode};
+use payments_store::{DueRange, DueUntil, MAX_BATCH_GET, StoreError};
+use payments_work::{Halt, at_once, retried};
+
+use crate::error::SealError;
+use crate::folder::{Folder, Put, path};
+use crate::function::Seal;
+use crate::outcome::SealOutcome;
+use crate::payment::row;
+
+/// The statuses of finished payments.
+pub(crate) const STATUSES: [Status; 3] = [Status::Processed, Status::Failed, Status::Cancelled];
+
+/// The payments that a run reads a second: a million in 17 minutes, two invocations. All heads of one account are in one partition,
+/// which answers 3,000 reads a second.
+const PAYMENTS_PER_SECOND: u32 = 1_000;
+
+/// The most queries at once.
+const READS_AT_ONCE: usize = 32;
+
+/// The most payments that the log of one date names.
+const MAX_NAMED: u64 = 20;
+
+/// A payment that may be sealed, in the order of the parts: by account, due time and id.
+type Entry = (HeadKey, UtcSecond);
+
+/// The reason why the work on a date ends before all its payments are sealed.
+enum Stop {
+    /// The next run continues.
+    Later,
+    Failed(SealError),
+}
+
+impl From<Halt<StoreError>> for Stop {
+    fn from(halt: Halt<StoreError>) -> Self {
+        match halt {
+            Halt::OutOfTime => Self::Later,
+            Halt::GivenUp(error) => {
+                tracing::warn!(causes = ?causes(&error), "DynamoDB kept failing; the next run continues the sealing");
+                Self::Later
+            }
+            Halt::Broken(error) => Self::Failed(error.into()),
+        }
+    }
+}
+
+impl<E: Into<SealError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Seal {
+    /// Seals a date whose parts have the numbers from 1 to `number`, and returns the number of its sealed payments.
+    pub(crate) async fn seal_date(
+        &self,
+        date: BusinessDate,
+        mut number: u32,
+        deadline: &Deadline,
+        outcome: &mut SealOutcome,
+    ) -> Result<u64, SealError> {
+        let mut rows = 0;
+        match self.seal_parts(date, &mut number, &mut rows, deadline, outcome).await {
+            Ok(()) | Err(Stop::Later) => Ok(rows),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    async fn seal_parts(
+        &self,
+        date: BusinessDate,
+        number: &mut u32,
+        rows: &mut u64,
+        deadline: &Deadline,
+        outcome: &mut SealOutcome,
+    ) -> Result<(), Stop> {
+        let folder = Folder(&*self.files);
+        let mut sealed = HashSet::new();
+        for number in 1..=*number {
+            *rows = folder.read_ids(&path(date, number), &mut sealed).await?;
+        }
+        let mut entries = self.entries(date, &sealed, deadline, outcome).await?;
+        while !entries.is_empty() {
+            let part = self.next_rows(&mut entries, deadline, outcome).await?;
+            if part.is_empty() {
+                continue;
+            }
+            let name = PartName { due_date: date.to_string(), number: *number + 1, rows_before: *rows };
+            let bytes = encode(&name, &part).map_err(SealError::Encoding)?;
+            match folder.put(&path(date, name.number), bytes).await? {
+                Put::Committed => {}
+                // Another run seals this date. The next one finds what that run leaves.
+                Put::Exists => return Err(Stop::Later),
+            }
+            *number += 1;
+            *rows += part.len() as u64;
+            outcome.parts += 1;
+            outcome.sealed += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Returns the date's finished payments that no part has, in the order of the parts.
+    async fn entries(
+        &self,
+        date: BusinessDate,
+        sealed: &HashSet<PaymentId>,
+        deadline: &Deadline,
+        outcome: &mut SealOutcome,
+    ) -> Result<VecDeque<Entry>, Stop> {
+        let ranges = self.config.read_shards.all().flat_map(|shard| {
+            STATUSES.map(|status| DueRange { shard, status, until: DueUntil::Date(date), after: None })
+        });
+        let reads = stream::iter(ranges).map(|range| self.range(range, deadline)).buffer_unordered(READS_AT_ONCE);
+        let reads: Vec<_> = reads.collect().await;
+        let mut entries = Vec::new();
+        for read in reads {
+            for entry in read? {
+                match entry {
+                    Ok((head, due_at)) if !sealed.contains(&head.slot.payment_id) => entries.push((head, due_at)),
+                    Ok(_) => {}
+                    Err(error) => count_unreadable(outcome, date, None, &error.to_string()),
+                }
+            }
+        }
+        entries.sort_unstable_by(|(one, at), (other, later)| {
+            (&one.account, at, one.slot.payment_id).cmp(&(&other.account, later, other.slot.payment_id))
+        });
+        // The index shows a payment twice while an entry moves.
+        entries.dedup_by(|(one, _), (other, _)| one == other);
+        Ok(entries.into())
+    }
+
+    async fn range(&self, range: DueRange, deadline: &Deadline) -> Result<Vec<Result<Entry, StoreError>>, Stop> {
+        let (mut entries, mut after) = (Vec::new(), None);
+        loop {
+            let page = retried(deadline, async || self.store.archived_page(&range, after.clone()).await).await?;
+            entries.extend(page.keys.into_iter().map(|key| key.map(|(due, head)| (head, due.due_at))));
+            after = page.next;
+            if after.is_none() {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// Reads payments until a part is full or none is left, and returns the rows of those that are finished for good.
+    async fn next_rows(
+        &self,
+        entries: &mut VecDeque<Entry>,
+        deadline: &Deadline,
+        outcome: &mut SealOutcome,
+    ) -> Result<Vec<SealedRow>, Stop> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while rows.len() < self.config.max_part_rows && bytes < MAX_PART_BYTES && !entries.is_empty() {
+            let started = self.clock.instant();
+            let most = MAX_BATCH_GET.min(self.config.max_part_rows - rows.len());
+            let keys: Vec<HeadKey> = entries.iter().take(most).map(|(head, _)| head.clone()).collect();
+            let mut heads = self.finished(&keys, deadline, outcome).await?;
+            while !heads.is_empty() {
+                let read =
+                    async |head: &Head| retried(deadline, async || self.store.all_details(head.payment_id).await).await;
+                for (head, details) in at_once(&mut heads, READS_AT_ONCE, read).await {
+                    match sealed_row(&head, details)? {
+                        Ok(row) => {
+                            bytes += row.bytes();
+                            rows.push(row);
+                        }
+                        Err(why) => count_unreadable(outcome, head.due_date, Some(head.payment_id), &why),
+                    }
+                }
+            }
+            drop(entries.drain(..keys.len()));
+            deadline.keep_rate(u32::try_from(keys.len()).unwrap_or(u32::MAX), started, PAYMENTS_PER_SECOND).await;
+        }
+        Ok(rows)
+    }
+
+    /// Returns the heads of payments that are finished for good, in the order of their keys: the long-term table decides, and
+    /// the hot table has none.
+    async fn finished(
+        &self,
+        keys: &[HeadKey],
+        deadline: &Deadline,
+        outcome: &mut SealOutcome,
+    ) -> Result<VecDeque<Head>, Stop> {
+        // The long-term table first: a head is there before it leaves the hot one.
+        let archived = retried(deadline, async || self.store.archived_heads(keys).await).await?;
+        let hot = retried(deadline, async || self.store.hot_heads(keys).await).await?;
+        let hot: HashSet<HeadKey> = hot.into_iter().map(|(key, _)| key).collect();
+        let mut archived: HashMap<HeadKey, _> = archived.into_iter().collect();
+        let mut heads = VecDeque::new();
+        for key in keys {
+            match archived.remove(key) {
+                Some(Ok(head)) if head.state.status().is_terminal() && !hot.contains(key) => heads.push_back(head),
+                Some(Err(error)) => {
+                    outcome.unreadable += 1;
+                    tracing::error!(%error, "a head cannot be sealed");
+                }
+                _ => outcome.waiting += 1,
+            }
+        }
+        Ok(heads)
+    }
+}
+
+/// The row of a payment, or the reason why it cannot be read.
+fn sealed_row(head: &Head, details: Result<Vec<Details>, Halt<StoreError>>) -> Result<Result<SealedRow, String>, Stop> {
+    match details {
+        Ok(details) => Ok(row(head, details)),
+        Err(Halt::Broken(error @ StoreError::Unreadable { .. })) => Ok(Err(error.to_string())),
+        Err(halt) => Err(halt.into()),
+    }
+}
+
+/// Counts a payment that an operator has to repair.
+fn count_unreadable(outcome: &mut SealOutcome, date: BusinessDate, payment_id: Option<PaymentId>, why: &str) {
+    outcome.unreadable += 1;
+    if outcome.unreadable <= MAX_NAMED {
+        let payment_id = payment_id.map(|id| id.to_string());
+        tracing::error!(%date, payment_id, why, "a payment cannot be sealed");
+    }
+}

@@ -1,0 +1,121 @@
+//! The folder of parts: lists, reads and writes them.
+
+use std::collections::{BTreeMap, HashSet};
+
+use bytes::Bytes;
+use futures::TryStreamExt as _;
+use object_store::path::Path;
+use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
+use payments_files::FileKind;
+use payments_model::{BusinessDate, PaymentId};
+use payments_sealed::{Part, SealedError, TAIL_BYTES, Tail};
+
+use crate::error::SealError;
+
+/// The key of a date in the paths, by which SQL engines read the folders as a column.
+const DATE: &str = "date=";
+
+/// The parts of dates.
+#[derive(Debug)]
+pub(crate) struct Folder<'a>(pub(crate) &'a dyn ObjectStore);
+
+/// The result of a put.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// The part is committed.
+    Committed,
+    /// Another run committed a part with this number.
+    Exists,
+}
+
+/// The path of a part.
+pub(crate) fn path(date: BusinessDate, number: u32) -> Path {
+    FileKind::Sealed.path(&format!("{DATE}{date}/{number:06}"))
+}
+
+impl Folder<'_> {
+    /// Returns the last part's number of each date after this one.
+    pub(crate) async fn last_parts(&self, after: BusinessDate) -> Result<BTreeMap<BusinessDate, u32>, SealError> {
+        let folder = Path::from(FileKind::Sealed.folder());
+        // The last path of a date's folder.
+        let offset = Path::from(format!("{folder}/{DATE}{after}/~"));
+        let files: Vec<_> = self.0.list_with_offset(Some(&folder), &offset).try_collect().await?;
+        let mut last = BTreeMap::new();
+        for file in files {
+            let Some((date, number)) = named(&file.location) else { continue };
+            let known: &mut u32 = last.entry(date).or_default();
+            *known = number.max(*known);
+        }
+        Ok(last)
+    }
+
+    /// Reads the tail of a part.
+    pub(crate) async fn part(&self, path: &Path) -> Result<Part, SealError> {
+        let mut bytes = TAIL_BYTES;
+        loop {
+            let options = GetOptions { range: Some(GetRange::Suffix(bytes)), ..GetOptions::default() };
+            let tail = self.0.get_opts(path, options).await?;
+            let (len, tail) = (tail.meta.size, tail.bytes().await?);
+            match Part::from_tail(len, &tail).map_err(|error| damaged(path, error))? {
+                Tail::Part(part) => return Ok(*part),
+                Tail::Longer(more) => bytes = more,
+            }
+        }
+    }
+
+    /// Adds the ids of a part's payments, and returns the number of rows of the parts up to it.
+    pub(crate) async fn read_ids(&self, path: &Path, ids: &mut HashSet<PaymentId>) -> Result<u64, SealError> {
+        const COLUMN: &str = "payment_id";
+        let part = self.part(path).await?;
+        let ranges = part.ranges_of(COLUMN).map_err(|error| damaged(path, error))?;
+        let bytes = self.0.get_ranges(path, &ranges).await?;
+        let fetched: Vec<_> = ranges.into_iter().zip(bytes).collect();
+        for text in part.texts_of(COLUMN, &fetched).map_err(|error| damaged(path, error))? {
+            let id = text.parse().map_err(|_| damaged(path, SealedError::Changed("a payment's id")))?;
+            ids.insert(id);
+        }
+        Ok(part.name.rows_before + part.rows() as u64)
+    }
+
+    /// Puts a part, if none has its number, and reads it back.
+    pub(crate) async fn put(&self, path: &Path, part: Vec<u8>) -> Result<Put, SealError> {
+        let part = Bytes::from(part);
+        match self.0.put_opts(path, PutPayload::from(part.clone()), PutMode::Create.into()).await {
+            Ok(_) => {}
+            // Perhaps by this run, if the reply of the first try was lost.
+            Err(Error::AlreadyExists { .. }) => return Ok(Put::Exists),
+            Err(error) => return Err(error.into()),
+        }
+        let stored = self.0.get(path).await?.bytes().await?;
+        if stored == part { Ok(Put::Committed) } else { Err(SealError::Differs(path.to_string())) }
+    }
+}
+
+/// The date and the number of a part, by its path. `None` for other files.
+fn named(path: &Path) -> Option<(BusinessDate, u32)> {
+    let rest = path.as_ref().strip_prefix(FileKind::Sealed.folder())?.strip_prefix('/')?;
+    let (date, name) = rest.strip_prefix(DATE)?.split_once('/')?;
+    let (date, number) = (date.parse().ok()?, name.strip_suffix(FileKind::Sealed.ending())?.parse().ok()?);
+    (self::path(date, number) == *path).then_some((date, number))
+}
+
+fn damaged(path: &Path, error: SealedError) -> SealError {
+    SealError::Damaged(path.to_string(), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_parts_are_parts() {
+        let date = "2026-11-20".parse().unwrap();
+        assert_eq!(path(date, 7).as_ref(), "sealed/date=2026-11-20/000007.parquet");
+        assert_eq!(named(&path(date, 7)), Some((date, 7)));
+        for other in
+            ["sealed/date=2026-11-20/7.parquet", "sealed/date=2026-11-31/000007.parquet", "sealed/000007.parquet"]
+        {
+            assert_eq!(named(&Path::from(other)), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The outcome of a run, which the function answers and emits as metrics.
+
+use metrique_writer::Entry;
+use serde::Serialize;
+
+/// The outcome of a run.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
+#[serde(rename_all = "camelCase")]
+#[entry(rename_all = "PascalCase")]
+pub struct SealOutcome {
+    /// Payments sealed.
+    pub sealed: u64,
+    /// Parts written.
+    #[entry(ignore)]
+    pub parts: u64,
+    /// Payments that are not finished, or still in the hot table. A later part has them.
+    #[entry(ignore)]
+    pub waiting: u64,
+    /// Payments that cannot be read. The log names them.
+    #[entry(ignore)]
+    pub unreadable: u64,
+    /// Dates left for the next run.
+    #[entry(ignore)]
+    pub dates_left: u64,
+    /// Dates with finished payments that no part has, days after they could be sealed.
+    pub seal_behind: u64,
+}
