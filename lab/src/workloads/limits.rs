@@ -68,13 +68,18 @@ async fn release(bank: &Bank, limits: &DayLimits, item: &Value, random: &mut Rng
     let up_to = Limit { payments: more("payments").max(1), sum: more(LIMITED).max(1) };
     // A call that fails may be done.
     limits.release(bank.time.now(), date, up_to);
+    let store = bank.lambda.operator();
     for _ in 0..TRIES {
-        let at = UtcSecond::new(bank.time.now())?;
-        let change = SwitchChange { by: Actor::operator("ada"), at, reason: "a busy day".to_owned() };
-        let release = DayRelease { up_to: up_to.text().parse()?, change };
-        let is_open = !bank.switches.is_restoring();
-        if is_open && bank.lambda.operator().release_day(date.parse()?, &release).await.is_ok() {
-            return Ok(());
+        if !bank.switches.is_restoring()
+            && let Ok(known) = store.day_release(date.parse()?).await
+        {
+            let (at, reason) = (UtcSecond::new(bank.time.now())?, "a busy day".to_owned());
+            let change = SwitchChange { by: Actor::operator("ada"), at, reason };
+            let version = known.map_or(1, |release| release.version + 1);
+            let release = DayRelease { version, up_to: up_to.text().parse()?, change };
+            if store.release_day(date.parse()?, &release).await.is_ok_and(|is_done| is_done) {
+                return Ok(());
+            }
         }
         pause(lag::LONGEST).await;
     }
