@@ -52,7 +52,7 @@ def main():
     assert json.loads(table.column("trail")[0].as_py())[0]["status"] == "SCHEDULED"
 
     page = (ROOT / "docs/sealed.md").read_text()
-    columns = re.findall(r"`(\w+)`", " ".join(line for line in page.splitlines() if line.startswith("| `")))
+    columns = re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `")))
     assert sorted(set(table.column_names) - {"date"}) == sorted(columns), "docs/sealed.md lists other columns"
     questions = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     assert len(questions) == QUESTIONS, f"{len(questions)} questions"

@@ -97,7 +97,9 @@ fn said((name, value): &(&str, &str)) -> String {
         "generation" => format!("secret {value}"),
         "attempt" => format!("after request {value}"),
         "dates" => format!("{value} closed dates"),
-        "up-to" => format!("up to {}", value.parse().map_or_else(|_| (*value).to_owned(), |limit| limit_in_words(&limit))),
+        "up-to" => {
+            format!("up to {}", value.parse().map_or_else(|_| (*value).to_owned(), |limit| limit_in_words(&limit)))
+        }
         name => match value.parse::<BusinessDate>() {
             Ok(date) => format!("{name} {}", date.as_chrono().format("%a %-d %b")),
             Err(_) => format!("{name} {value}"),

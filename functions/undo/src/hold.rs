@@ -17,9 +17,6 @@ pub(crate) const HOLD_WORKS_AFTER: TimeDelta = TimeDelta::seconds(10);
 /// Cancels a second while the sweep claims beside the run, as in a redate of 8 shards at 30.
 const BESIDE_THE_SWEEP: u32 = 240;
 
-/// The most holds of one undo.
-const MAX_OWN: usize = 4;
-
 /// The number of holds from which on undos begin no other: the last four are for operators.
 const MOST_OF_UNDOS: usize = MAX_HOLDS - 4;
 
@@ -67,7 +64,7 @@ fn is_held_by(switch: &Switch, by: &Actor, date: BusinessDate) -> bool {
 /// an undo never leaves a date free for lack of room. `None` if there is no room at all.
 fn with_room(known: &[Hold], change: &SwitchChange, new: &[(BusinessDate, BusinessDate)]) -> Option<Vec<Hold>> {
     let (own, others): (Vec<&Hold>, Vec<&Hold>) = known.iter().partition(|hold| hold.change.by == change.by);
-    let room = MOST_OF_UNDOS.saturating_sub(others.len()).clamp(own.len().min(1), MAX_OWN);
+    let room = MOST_OF_UNDOS.saturating_sub(others.len()).max(own.len().min(1));
     if room == 0 {
         return None;
     }
@@ -129,8 +126,8 @@ mod tests {
         };
         let one = |day| (date(day), date(day));
         assert_eq!(new(&[], &[1, 3, 5, 7]), Some((4, vec![one(1), one(3), one(5), one(7)])));
-        // Beyond four, the nearest become one.
-        assert_eq!(new(&[], &[1, 4, 7, 9, 12]), Some((4, vec![one(1), one(4), (date(7), date(9)), one(12)])));
+        // Without room, the nearest become one.
+        assert_eq!(new(&others[4..], &[1, 4, 7, 9, 12]), Some((12, vec![one(1), one(4), (date(7), date(9)), one(12)])));
         assert_eq!(new(&[(1, 1), (9, 2), (1, 5)], &[7]), Some((4, vec![one(1), one(5), one(7)])));
         assert_eq!(new(&others[1..], &[1, 3]), Some((12, vec![(date(1), date(3))])));
         // An undo that holds dates always holds more, and another does not take the last places.

@@ -94,6 +94,8 @@ impl Undo {
         for _ in 0..MAX_TRIES {
             let mut undo = self.known(id, deadline).await?;
             undo.plans.retain(|known| known.number != plan.number);
+            // Only the last plan's selection is offered again, and the item is written at each step of a run.
+            undo.plans.iter_mut().for_each(|known| known.select.clear());
             undo.plans.push(plan.clone());
             undo.plans.sort_by_key(|plan| plan.number);
             undo.revision += 1;

@@ -107,7 +107,6 @@ impl Operator<'_> {
         pause(TimeDelta::minutes(random.i64(1..40))).await;
         let wrong = if random.u8(0..3) == 0 { self.change_wrongly().await } else { BTreeMap::new() };
         pause(TimeDelta::minutes(random.i64(1..10))).await;
-        let undone = undos::before_restore(bank, self.files).await?;
         switches.restoring.store(true, Ordering::Relaxed);
         if random.bool() {
             self.drain().await?;
@@ -148,9 +147,6 @@ impl Operator<'_> {
         self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;
         switches.table_lost.store(false, Ordering::Relaxed);
         undos::resume(bank).await?;
-        if let Some(undone) = undone {
-            undos::after_restore(bank, self.files, &undone).await?;
-        }
         self.sweep().await?;
         switches.restoring.store(false, Ordering::Relaxed);
         unsendable::end(bank).await

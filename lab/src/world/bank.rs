@@ -197,12 +197,9 @@ impl Bank {
     pub(crate) async fn scheduled(
         &self,
         function: &'static str,
-        mut input: Value,
+        input: Value,
         ahead: TimeDelta,
     ) -> Result<Value, String> {
-        if self.weakness == Some(Weakness::UndoneByResults) && function == "undo" {
-            input.as_object_mut().map(|input| input.remove("again"));
-        }
         let context = context(self.time.now() + ahead + timeout_of(function)?);
         let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
         self.lambda.invoke(function, run).await?

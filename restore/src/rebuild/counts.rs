@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
-use payments_model::{BusinessDate, DayCounts, DayTotal, ShardCount, Status};
+use payments_model::{BusinessDate, DayTotal, ShardCount, Status};
 use payments_store::{DueRecount, Recounted, Store, StoreError};
 
 use super::outcome::{Finding, Line};
@@ -71,13 +71,18 @@ pub(crate) async fn set(
         let examples: Vec<String> = found.examples.iter().map(ToString::to_string).collect();
         let why = format!("{date} cannot be counted: {} entries, such as {}", found.unreadable, examples.join("; "));
         tell(&Line::place(Finding::Unreadable, why));
-        return Ok(false);
+        // The counters stay, and claims that were made without them count at least.
+        let raised = |known: &DayTotal| known.raised_to(&DayTotal::claimed(&found.counts));
+        return set_claims(store, date, &raised, is_apply, tell).await;
     }
     let differ = seen.counts != found.counts;
     if differ && is_apply && !store.correct_counters(date, &seen, &found.counts).await? {
         anyhow::bail!("the counters of {date} change meanwhile: does something still count?");
     }
-    Ok(set_claims(store, date, &found.counts, is_apply, tell).await? || differ)
+    let claimed = DayTotal::claimed(&found.counts);
+    // Without a limit nothing is reserved.
+    let right = |known: &DayTotal| if *known == DayTotal::default() { known.clone() } else { claimed.clone() };
+    Ok(set_claims(store, date, &right, is_apply, tell).await? || differ)
 }
 
 /// Compares the claims that a limit reserved on a date with those that were made and, if `is_apply`, sets them: the table's past lacks
@@ -85,7 +90,7 @@ pub(crate) async fn set(
 async fn set_claims(
     store: &Store,
     date: BusinessDate,
-    counts: &DayCounts,
+    right: &impl Fn(&DayTotal) -> DayTotal,
     is_apply: bool,
     tell: &impl Fn(&Line),
 ) -> Result<bool> {
@@ -96,8 +101,8 @@ async fn set_claims(
         }
         read => read?.1.reserved,
     };
-    let claimed = DayTotal::claimed(counts);
-    if reserved == DayTotal::default() || reserved == claimed {
+    let claimed = right(&reserved);
+    if reserved == claimed {
         return Ok(false);
     }
     if is_apply && !store.correct_claims(date, &reserved, &claimed).await? {

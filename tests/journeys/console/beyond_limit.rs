@@ -121,6 +121,23 @@ async fn a_release_has_room_for_claims_that_were_reserved_and_not_made() -> Resu
     Ok(())
 }
 
+/// Claims that are not counted are counted as scheduled, too: a release by these numbers has room for a feed loaded twice.
+#[tokio::test]
+async fn nothing_is_released_while_the_counters_stand_still() -> Result<()> {
+    let sums = [("GBP".parse()?, 1_500_000)].into();
+    let reserved = DayTotal { payments: 3_000, sums };
+    for (claimed, is_offered) in [(0, false), (1_999, false), (2_000, true)] {
+        let world = held(claimed, 3_000 - claimed, false).await?;
+        let store = world.store().await;
+        ensure!(store.reserve_claims(today()?, &reserved, &"payments=3000".parse()?, None).await?);
+        store.note_day_held(today()?, "2026-11-20T08:00:00Z".parse()?).await?;
+        let shown = preview(&world, NAME, FORM).await?;
+        assert_eq!(shown.contains("the counters lack claims"), !is_offered, "{claimed}: {shown}");
+        assert_eq!(shown.contains("name=\"reason\""), is_offered, "{claimed}: {shown}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_release_is_of_the_numbers_that_its_preview_showed() -> Result<()> {
     for (scheduled, is_released) in [(11_000, true), (11_111, false), (10_900, true), (10_800, false)] {

@@ -15,6 +15,9 @@ use crate::views::switch::changed;
 /// The statuses of payments that were claimed.
 const CLAIMED: [Status; 3] = [Status::Pending, Status::Processed, Status::Failed];
 
+/// The claims of a shard that a crash leaves reserved.
+const LEFT_RESERVED: u64 = 100;
+
 /// A due date as it is now.
 pub(super) struct Limited {
     /// The parameter `MaxDay`, if there is one.
@@ -27,6 +30,8 @@ pub(super) struct Limited {
     claimed: DayTotal,
     /// The payments that the counters show as scheduled.
     scheduled: DayTotal,
+    /// Whether more claims are reserved than the counters show, and crashes explain: then those are counted as scheduled, too.
+    is_uncounted: bool,
 }
 
 impl Console {
@@ -40,10 +45,13 @@ impl Console {
             }
             read => read?,
         };
-        let claimed = known.reserved.raised_to(&DayTotal::from_counts(&counts, &CLAIMED));
+        let counted = DayTotal::from_counts(&counts, &CLAIMED);
+        let claimed = known.reserved.raised_to(&counted);
+        let shards: u64 = self.config.read_shards.get().into();
+        let is_uncounted = claimed.payments - counted.payments > (LEFT_RESERVED * shards).max(claimed.payments / 100);
         let scheduled = DayTotal::from_counts(&counts, &[Status::Scheduled]);
         let max_day = self.config.max_day.clone();
-        Ok(Some(Limited { max_day, release, held_since: known.held_since, claimed, scheduled }))
+        Ok(Some(Limited { max_day, release, held_since: known.held_since, claimed, scheduled, is_uncounted }))
     }
 }
 
@@ -64,6 +72,10 @@ impl Limited {
         let known = self.release.as_ref().map_or_else(|| limit.clone(), |known| limit.raised_to(&known.up_to));
         if self.held_since.is_none() {
             Some("its limit does not hold this date")
+        } else if self.is_uncounted {
+            Some(
+                "the counters lack claims that were made; wait until they are counted (see CountsBehind), or deploy a higher MaxDay",
+            )
         } else if known.admits(&self.need()) {
             Some("what is left fits by the counters, so no release is needed")
         } else if limit.raised_to(&self.excess().with_margin()).admits(&self.need()) {
@@ -81,7 +93,8 @@ impl Limited {
         if with_margin(shown).admits(&self.need()) && now.raised_to(shown) == now {
             return Ok(());
         }
-        let detail = format!("This date needs {} now, far from what was shown. Preview it again, and ask anew.", self.named());
+        let detail =
+            format!("This date needs {} now, far from what was shown. Preview it again, and ask anew.", self.named());
         Err(Problem::new(ProblemKind::InvalidShape, detail))
     }
 
