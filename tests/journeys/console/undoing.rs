@@ -72,7 +72,7 @@ async fn one_person_plans_an_undo_and_two_persons_agree_on_its_run() -> Result<(
     Ok(())
 }
 
-/// What was claimed or created since is another plan of the same undo, with the same selection.
+/// Payments that were claimed or created since are in another plan of the same undo, with the same selection.
 #[tokio::test]
 async fn a_plan_is_made_again_from_its_undo() -> Result<()> {
     let world = bank(0).await?;
