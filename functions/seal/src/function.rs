@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::error::SealError;
 use crate::folder::{Folder, path};
 use crate::outcome::SealOutcome;
+use crate::payment::STATUSES;
 
 /// The time that is kept for the end of a part: its writing takes a few seconds, and its put and its reading back a call each.
 pub const RESERVED: TimeDelta = TimeDelta::seconds(60);
@@ -84,7 +85,7 @@ impl Seal {
         let counters = self.store.counters(before_first.plus_days(1), last).await?;
         let parts = Folder(&*self.files).last_parts(before_first).await?;
         for (date, counters) in counters {
-            let finished: i64 = crate::date::STATUSES.map(|status| counters.counts.count(status)).iter().sum();
+            let finished: i64 = STATUSES.map(|status| counters.counts.count(status)).iter().sum();
             let number = parts.get(&date).copied().unwrap_or(0);
             let mut rows = self.rows_up_to(date, number).await?;
             let finished = u64::try_from(finished).unwrap_or(0);
