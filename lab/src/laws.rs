@@ -11,6 +11,7 @@ pub(crate) mod cancels;
 mod conditions;
 pub mod consumer;
 pub mod counters;
+pub(crate) mod day_limits;
 pub(crate) mod event_origins;
 pub mod findings;
 pub mod journal;

@@ -26,7 +26,7 @@ use crate::plans::outages::Outage;
 use crate::settings::Settings;
 use crate::time::pause;
 use crate::workloads::triggers;
-use crate::workloads::{amendments, clients, expiry, hostile, readers, redates, restores, undos, webhooks};
+use crate::workloads::{amendments, clients, expiry, hostile, limits, readers, redates, restores, undos, webhooks};
 use crate::world::alarms::RaisedAlarms;
 use crate::world::bank::Bank;
 use crate::{ending, minutes};
@@ -138,6 +138,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     restores::start(&bank, &files, settings.days);
     redates::start(&bank, settings.days);
     undos::start(&bank, &files, settings.days);
+    limits::start(&bank, settings.days);
     let mut checker = Checker::new(settings.outages.is_empty().then(|| settings.dispatch_attempts()));
     for _ in 0..settings.days {
         pause(TimeDelta::days(1)).await;

@@ -24,6 +24,7 @@ use crate::facts::zone::Zone;
 use crate::laws::calls::Complaints;
 use crate::plans::broken::Broken;
 use crate::plans::faults::{FaultKind, Faults};
+use crate::plans::limits::DayLimits;
 use crate::plans::switches::Switches;
 use crate::settings::Settings;
 use crate::time::Time;
@@ -103,7 +104,8 @@ pub(crate) async fn build(
     let (redates, queues) = (redates::are_in(settings, seed), stack.queues.clone());
     let stacks = (&stack, redates.then(|| redates::closing(&stack.environment)), receivers.clone().unwrap_or_default());
     let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics));
-    let lambda = Lambda::new(stacks, &network, &faulty, clocks, seen)?;
+    let limits = DayLimits::draw(settings, seed);
+    let lambda = Lambda::new(stacks, &network, &faulty, clocks, (seen, limits.clone()))?;
     let service = service_of(settings, &faults, &queues);
     let bank = Bank {
         seed,
@@ -127,6 +129,7 @@ pub(crate) async fn build(
         amends: settings.outages.is_empty(),
         redates,
         undos: undos::are_in(settings, seed),
+        limits,
         shards: stack.environment.shards.to_string().parse()?,
         receivers,
         state: Mutex::new(State::new(service)),

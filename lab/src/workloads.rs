@@ -6,6 +6,7 @@ pub(crate) mod by_hand;
 pub(crate) mod clients;
 pub(crate) mod expiry;
 pub(crate) mod hostile;
+pub(crate) mod limits;
 pub(crate) mod log_loss;
 pub(crate) mod onset;
 pub(crate) mod operator;

@@ -21,6 +21,9 @@ const ARCHIVED_AT: &str = "2026-11-24T02:30:00Z";
 /// The night in which one machine seals the day: five days after its end.
 const SEALED_AT: &str = "2026-11-26T04:10:00Z";
 
+/// The night in which it seals a payment that ended in the night before.
+const LATE_AT: &str = "2026-12-01T04:10:00Z";
+
 /// Rows of a part.
 const ROWS: u32 = 2;
 
@@ -141,6 +144,9 @@ async fn finished_payments_are_sealed_once_and_late_ones_in_a_later_part() -> Re
     assert_eq!(order, ids);
 
     settle_late(&world, &pending).await?;
+    let late = seal(world.functions()).await?;
+    assert_eq!((&late["sealed"], &late["waiting"]), (&json!(0), &json!(1)), "a restore can take its end back");
+    world.set_clock(LATE_AT)?;
     assert_eq!(seal(world.functions()).await?["sealed"], 1);
     ids.push(pending);
     ids.sort();

@@ -2,7 +2,7 @@
 
 use form_urlencoded::Serializer;
 use maud::{Markup, PreEscaped, Render, html};
-use payments_model::{AccountId, BusinessDate, Currency, HeadKey, Money, PaymentId, Status};
+use payments_model::{AccountId, BusinessDate, Currency, DayLimit, HeadKey, Money, PaymentId, Status};
 
 use crate::times::Times;
 
@@ -142,6 +142,18 @@ pub(crate) fn live_top(heading: &Markup, times: Times) -> Markup {
 /// The button that stops the reading of a view. The script knows its state, and keeps it for the next view.
 const REFRESH: PreEscaped<&str> =
     PreEscaped(r#"<button type="button" data-refresh aria-pressed="true">Refresh: on</button>"#);
+
+/// The numbers of a limit: `430 payments, 1,666.50 GBP`.
+pub(crate) fn limit_in_words(limit: &DayLimit) -> String {
+    numbers_in_words(limit.payments(), limit.sums())
+}
+
+/// The numbers that a limit names, or has of some payments.
+pub(crate) fn numbers_in_words(payments: Option<u64>, sums: impl Iterator<Item = (Currency, i128)>) -> String {
+    let payments = payments.map(|payments| format!("{} payments", grouped(payments.into())));
+    let sums = sums.map(|(currency, sum)| format!("{} {currency}", major(sum, currency.decimals())));
+    payments.into_iter().chain(sums).collect::<Vec<_>>().join(", ")
+}
 
 #[cfg(test)]
 mod tests {

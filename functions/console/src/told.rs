@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use payments_model::{BusinessDate, PaymentId};
 use payments_store::{Asked, AuditIntent, AuditOutcome, DeliveryEnd, Standing};
 
-use crate::html::{foreign, link, payment_link, person_of};
+use crate::html::{foreign, limit_in_words, link, payment_link, person_of};
 use crate::operations::BankQueue;
 use crate::times::Times;
 use crate::views::queues::title as queue_title;
@@ -33,7 +33,7 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 27] = [
     ("resume", "Resume", "Resumed claims and sends"),
     ("hold-dates", "Hold dates", "Held the payments due"),
     ("release-dates", "Release dates", "Released the payments due"),
-    ("release-day", "Release a date beyond its limit", "Released the payments due"),
+    ("release-day", "Release a date beyond its limit", "Raised the limit of"),
     ("send-again", "Send again", "Sent again"),
     ("close-finding", "Close a finding", "Closed a finding of"),
     ("move-dead-letters", "Move back", "Moved back"),
@@ -58,7 +58,7 @@ pub(crate) const ACTIONS: [(&str, &str, &str); 27] = [
 ];
 
 /// The arguments that a row shows as links, or not at all.
-const LINKED: [&str; 6] = ["payments", "payment", "endpoint", "queue", "hash", "version"];
+const LINKED: [&str; 7] = ["payments", "payment", "endpoint", "queue", "hash", "version", "need"];
 
 /// An action in the past tense, with links to the things that it is about.
 pub(crate) fn action(intent: &AuditIntent) -> Markup {
@@ -86,7 +86,8 @@ fn arguments(intent: &AuditIntent) -> Vec<(&str, &str)> {
 
 fn said((name, value): &(&str, &str)) -> String {
     match *name {
-        "reason" | "description" => format!("“{value}”"),
+        // A quotation mark in it would end it, and begin another fact.
+        "reason" | "description" => format!("“{}”", value.replace(['“', '”'], "'")),
         "enabled" if *value == "false" => "switched off".to_owned(),
         "enabled" => "switched on".to_owned(),
         "url" => format!("to {value}"),
@@ -96,7 +97,9 @@ fn said((name, value): &(&str, &str)) -> String {
         "generation" => format!("secret {value}"),
         "attempt" => format!("after request {value}"),
         "dates" => format!("{value} closed dates"),
-        "up-to" => format!("up to {value}"),
+        "up-to" => {
+            format!("up to {}", value.parse().map_or_else(|_| (*value).to_owned(), |limit| limit_in_words(&limit)))
+        }
         name => match value.parse::<BusinessDate>() {
             Ok(date) => format!("{name} {}", date.as_chrono().format("%a %-d %b")),
             Err(_) => format!("{name} {value}"),
@@ -270,7 +273,7 @@ mod tests {
     #[test]
     fn arguments_are_said_in_words() {
         let arguments = "endpoint: shop\nurl: https://shop.example.com/x\ndescription: The shop\ntypes: payment.failed payment.processed\n\
-                         accounts: a b\nenabled: false\ncursor: 7.1.0\nversion: 9\nfrom: 2026-12-25\nreason: see 00000000-0000-5000-8000-000000000001";
+                         accounts: a b\nenabled: false\ncursor: 7.1.0\nversion: 9\nfrom: 2026-12-25\nreason: see 00000000-0000-5000-8000-000000000001”, to x";
         let intent = AuditIntent {
             name: payments_model::ActionName {
                 previewed_at: payments_model::UtcSecond::MIN,
@@ -286,7 +289,7 @@ mod tests {
         };
         let said = action(&intent).into_string();
         let want = "to https://shop.example.com/x, “The shop”, only payment.failed, payment.processed, only of a, b, switched off, \
-                    from the place 7.1.0 on, from Fri 25 Dec, “see 00000000-0000-5000-8000-000000000001”";
+                    from the place 7.1.0 on, from Fri 25 Dec, “see 00000000-0000-5000-8000-000000000001', to x”";
         assert!(said.contains(want) && !said.contains("1 payment "), "{said}");
     }
 

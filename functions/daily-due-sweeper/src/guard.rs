@@ -12,9 +12,6 @@ use payments_model::{BusinessDate, DayLimit, DayTotal, Hold, Status, Switch, Swi
 use payments_store::{Store, StoreError};
 use tokio::sync::OnceCell;
 
-/// The statuses of payments that were claimed.
-const CLAIMED: [Status; 3] = [Status::Pending, Status::Processed, Status::Failed];
-
 /// The statuses of payments that were or will be claimed.
 const TO_CLAIM: [Status; 4] = [Status::Scheduled, Status::Pending, Status::Processed, Status::Failed];
 
@@ -111,10 +108,9 @@ impl<'s> Guard<'s> {
         };
         for _ in 0..LOOKS {
             let (counts, known) = self.store.day_claims(date).await?;
-            let claimed = DayTotal::from_counts(&counts, &CLAIMED);
-            if known.reserved.raised_to(&claimed) != known.reserved
-                && !self.store.raise_claims(date, &known.reserved, &claimed).await?
-            {
+            let claimed = DayTotal::claimed(&counts);
+            let raised = known.reserved.raised_to(&claimed);
+            if raised != known.reserved && !self.store.correct_claims(date, &known.reserved, &raised).await? {
                 continue;
             }
             let all = DayTotal::from_counts(&counts, &TO_CLAIM);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use chrono::TimeDelta;
 use futures::{StreamExt as _, stream};
 use payments_boot::Deadline;
 use payments_model::{BusinessDate, Details, Head, HeadKey, PaymentId, UtcSecond, causes};
@@ -18,6 +19,9 @@ use crate::payment::{STATUSES, row};
 /// The payments that a run reads a second: a million in 17 minutes, two invocations. All heads of one account are in one partition,
 /// which answers 3,000 reads a second.
 const PAYMENTS_PER_SECOND: u32 = 1_000;
+
+/// The days for which a restore can take a payment's end back: the tables come back to any time of the last 35 days.
+const CHANGEABLE_DAYS: u32 = 36;
 
 /// The most queries at once.
 const READS_AT_ONCE: usize = 32;
@@ -92,14 +96,16 @@ impl Seal {
             let name = PartName { due_date: date.to_string(), number: *number + 1, rows_before: *rows };
             let bytes = encode(&name, &part).map_err(SealError::Encoding)?;
             match folder.put(&path(date, name.number), bytes).await? {
-                Put::Committed => {}
+                Put::Committed => {
+                    outcome.parts += 1;
+                    outcome.sealed += part.len() as u64;
+                }
+                Put::Adopted => {}
                 // Another run seals this date. The next one finds what that run leaves.
                 Put::Exists => return Err(Stop::Later),
             }
             *number += 1;
             *rows += part.len() as u64;
-            outcome.parts += 1;
-            outcome.sealed += part.len() as u64;
         }
         Ok(())
     }
@@ -179,8 +185,8 @@ impl Seal {
         Ok(rows)
     }
 
-    /// Returns the heads of payments that are finished for good, in the order of their keys: the long-term table decides, and
-    /// the hot table has none.
+    /// Returns the heads of payments that are finished for good, in the order of their keys: the long-term table decides, the hot table
+    /// has none, and no restore comes back to a time before their ends.
     async fn finished(
         &self,
         keys: &[HeadKey],
@@ -193,9 +199,12 @@ impl Seal {
         let hot: HashSet<HeadKey> = hot.into_iter().map(|(key, _)| key).collect();
         let mut archived: HashMap<HeadKey, _> = archived.into_iter().collect();
         let mut heads = VecDeque::new();
+        let days = CHANGEABLE_DAYS.min(self.config.seal_after_days);
+        let settled_by = self.clock.now().saturating_add(-TimeDelta::days(days.into()));
+        let is_finished = |head: &Head| head.state.status().is_terminal() && head.updated_at() <= settled_by;
         for key in keys {
             match archived.remove(key) {
-                Some(Ok(head)) if head.state.status().is_terminal() && !hot.contains(key) => heads.push_back(head),
+                Some(Ok(head)) if is_finished(&head) && !hot.contains(key) => heads.push_back(head),
                 Some(Err(error)) => {
                     outcome.unreadable += 1;
                     tracing::error!(%error, "a head cannot be sealed");

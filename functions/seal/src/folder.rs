@@ -24,7 +24,9 @@ pub(crate) struct Folder<'a>(pub(crate) &'a dyn ObjectStore);
 pub(crate) enum Put {
     /// The part is committed.
     Committed,
-    /// Another run committed a part with this number.
+    /// The part was there: another run wrote the same one, or the reply of this put was lost.
+    Adopted,
+    /// Another run committed another part with this number.
     Exists,
 }
 
@@ -80,14 +82,17 @@ impl Folder<'_> {
     /// Puts a part, if none has its number, and reads it back.
     pub(crate) async fn put(&self, path: &Path, part: Vec<u8>) -> Result<Put, SealError> {
         let part = Bytes::from(part);
-        match self.0.put_opts(path, PutPayload::from(part.clone()), PutMode::Create.into()).await {
-            Ok(_) => {}
-            // Perhaps by this run, if the reply of the first try was lost.
-            Err(Error::AlreadyExists { .. }) => return Ok(Put::Exists),
+        let is_new = match self.0.put_opts(path, PutPayload::from(part.clone()), PutMode::Create.into()).await {
+            Ok(_) => true,
+            Err(Error::AlreadyExists { .. }) => false,
             Err(error) => return Err(error.into()),
+        };
+        match (self.0.get(path).await?.bytes().await? == part, is_new) {
+            (true, true) => Ok(Put::Committed),
+            (true, false) => Ok(Put::Adopted),
+            (false, true) => Err(SealError::Differs(path.to_string())),
+            (false, false) => Ok(Put::Exists),
         }
-        let stored = self.0.get(path).await?.bytes().await?;
-        if stored == part { Ok(Put::Committed) } else { Err(SealError::Differs(path.to_string())) }
     }
 }
 

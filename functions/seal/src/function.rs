@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
 use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_model::BusinessDate;
+use payments_model::{BusinessDate, causes};
 use payments_store::{Job, Store};
 use payments_work::ScheduledRun;
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,9 @@ impl Seal {
         let before_first = last.minus_days(LOOK_BACK_DAYS);
         let counters = self.store.counters(before_first.plus_days(1), last).await?;
         let parts = Folder(&*self.files).last_parts(before_first).await?;
+        let mut damaged = None;
         for (date, counters) in counters {
+<<<<<<< HEAD
             let finished: i64 = STATUSES.map(|status| counters.counts.count(status)).iter().sum();
             let number = parts.get(&date).copied().unwrap_or(0);
             let mut rows = self.rows_up_to(date, number).await?;
@@ -95,9 +97,42 @@ impl Seal {
             if rows < finished {
                 outcome.dates_left += 1;
                 outcome.seal_behind += u64::from(date <= late);
+=======
+            let finished: i64 = crate::date::STATUSES.map(|status| counters.counts.count(status)).iter().sum();
+            let (number, finished) = (parts.get(&date).copied().unwrap_or(0), u64::try_from(finished).unwrap_or(0));
+            match self.seal_counted(date, (number, finished), deadline, outcome).await {
+                Ok(None) => {}
+                Ok(Some(is_waiting)) => {
+                    outcome.dates_left += 1;
+                    outcome.seal_behind += u64::from(date <= late && !is_waiting);
+                }
+                // One part stops no other date.
+                Err(error @ (SealError::Damaged(..) | SealError::Differs(_))) => {
+                    tracing::error!(%date, causes = ?causes(&error), "a part cannot be used; the other dates go on");
+                    outcome.dates_left += 1;
+                    damaged.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+>>>>>>> main
             }
         }
-        Ok(())
+        damaged.map_or(Ok(()), Err)
+    }
+
+    /// Seals a date that has so many parts and finished payments. Returns whether all that is left waits; `None` if nothing is left.
+    async fn seal_counted(
+        &self,
+        date: BusinessDate,
+        (number, finished): (u32, u64),
+        deadline: &Deadline,
+        outcome: &mut SealOutcome,
+    ) -> Result<Option<bool>, SealError> {
+        let waiting = outcome.waiting;
+        let mut rows = self.rows_up_to(date, number).await?;
+        if rows < finished && !deadline.has_come() {
+            rows = self.seal_date(date, number, deadline, outcome).await?;
+        }
+        Ok((rows < finished).then_some(rows + outcome.waiting - waiting >= finished))
     }
 
     /// The number of sealed payments of a date, by its last part.

@@ -13,7 +13,7 @@ pub struct SealOutcome {
     /// Parts written.
     #[entry(ignore)]
     pub parts: u64,
-    /// Payments that are not finished, or still in the hot table. A later part has them.
+    /// Payments that are not finished for good, or still in the hot table. A later part has them.
     #[entry(ignore)]
     pub waiting: u64,
     /// Payments that cannot be read. The log names them.
@@ -22,6 +22,6 @@ pub struct SealOutcome {
     /// Dates left for the next run.
     #[entry(ignore)]
     pub dates_left: u64,
-    /// Dates with finished payments that no part has, days after they could be sealed.
+    /// Dates with finished payments that no part has and that do not wait, days after they could be sealed.
     pub seal_behind: u64,
 }

@@ -1,15 +1,13 @@
 //! `seal` alone over the machine: finished payments are sealed once their date is old, and no others are.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use object_store::ObjectStoreExt as _;
 use payments_machine::given::Given;
 use payments_model::{Actor, DayCounts, Details, Status};
 use payments_sealed::read_all;
-use payments_store::{Committed, CountsCommit, LogHead};
 use seal::{Config, Seal, SealOutcome};
 use serde_json::json;
 
@@ -22,34 +20,24 @@ async fn run(given: &Given) -> Result<SealOutcome> {
     seal.handle(given.scheduled_event(json!({ "action": "seal" }))?).await.map_err(anyhow::Error::from_boxed)
 }
 
-/// Cancels a payment, and archives it.
-async fn archived(given: &Given, key: &str) -> Result<Details> {
-    let details = given.scheduled(key, DAY).await?;
+/// Cancels a payment, archives it, and counts it as the only one of its date.
+async fn archived(given: &Given, key: &str, date: &str) -> Result<Details> {
+    let details = given.scheduled(key, date).await?;
     given.store.cancel_payment(&details, given.stack.clock.now(), &Actor::client("test")).await?;
     let head = given.store.stored_head(&details.key()).await?.context("a head")?;
     given.store.put_archived_head(&head).await?;
     given.store.remove_head(&head).await?;
-    Ok(details)
-}
-
-/// Counts so many cancelled payments, as `stream-aggregator` does.
-async fn count(given: &Given, cancelled: i64) -> Result<()> {
     let mut counts = DayCounts::default();
-    counts.shift(Status::Cancelled, cancelled);
-    let deltas = BTreeMap::from([(DAY.parse()?, counts)]);
-    let commit = CountsCommit { deltas, unparsed: 0, events: Vec::new(), last: 1_u64.into() };
-    let log = LogHead::first("a stream", given.stack.clock.now());
-    let done = given.store.commit_counts("a shard", None, &commit, &log, given.stack.clock.now()).await?;
-    ensure!(done == Committed::Done, "{done:?}");
-    Ok(())
+    counts.shift(Status::Cancelled, 1);
+    given.counted(date.parse()?, counts).await?;
+    Ok(details)
 }
 
 #[tokio::test]
 async fn an_archived_payment_is_sealed_once_its_date_is_old_and_no_other_is() -> Result<()> {
     let given = Given::at("2026-11-20T09:00:00Z", |environment| environment.seal_after_days = 5).await?;
-    let payment = archived(&given, "archived").await?;
+    let payment = archived(&given, "archived", DAY).await?;
     given.scheduled("scheduled", DAY).await?;
-    count(&given, 1).await?;
     given.pass(TimeDelta::days(5));
     assert_eq!(run(&given).await?, SealOutcome::default(), "it is too early");
     given.pass(TimeDelta::days(1));
@@ -60,5 +48,21 @@ async fn an_archived_payment_is_sealed_once_its_date_is_old_and_no_other_is() ->
     let (_, rows) = read_all(&bytes)?;
     let ids: Vec<_> = rows.iter().map(|row| row.text("paymentId").map(str::to_owned)).collect();
     assert_eq!(ids, [Some(payment.payment_id.to_string())]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_damaged_part_stops_no_other_date() -> Result<()> {
+    let given = Given::at("2026-11-20T09:00:00Z", |environment| environment.seal_after_days = 5).await?;
+    archived(&given, "one", DAY).await?;
+    archived(&given, "other", "2026-11-21").await?;
+    given.pass(TimeDelta::days(6));
+    assert_eq!(run(&given).await?.sealed, 1);
+    let (files, path) = (&given.stack.reports, format!("sealed/date={DAY}/000001.parquet"));
+    files.put(&path.as_str().into(), "PAR1".into()).await?;
+    given.pass(TimeDelta::days(1));
+    let error = run(&given).await.err().context("a damaged part is believed")?;
+    assert!(error.to_string().contains(&path), "{error}");
+    files.get(&"sealed/date=2026-11-21/000001.parquet".into()).await?;
     Ok(())
 }

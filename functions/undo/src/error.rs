@@ -1,7 +1,7 @@
 //! The reasons why an invocation of `undo` fails.
 
 use payments_files::UndoFileError;
-use payments_model::undo::RequestError;
+use payments_model::undo::{MAX_FILE_IDS, RequestError};
 use payments_store::StoreError;
 use payments_work::{Halt, NoConsent};
 
@@ -40,6 +40,15 @@ pub(crate) enum UndoError {
     /// The plan does not exist.
     #[error("the undo {1} has no plan {0}; plan it first")]
     NoPlan(u32, String),
+    /// The file of ids does not exist.
+    #[error("the file {0} does not exist; put the payments' ids there, one a line, and plan again")]
+    NoIds(String),
+    /// The file of ids is too long.
+    #[error("the file {0} has more than {MAX_FILE_IDS} ids; split it, and plan each part")]
+    TooManyIds(String),
+    /// A line of a file is not an id.
+    #[error("line {1} of the file {0} is not a payment's id; correct it, and plan again")]
+    NotId(String, usize),
     /// The undo has too many plans.
     #[error("the undo {0} has {1} plans, and can have no more; give the next plan a new id")]
     TooManyPlans(String, usize),
@@ -52,8 +61,11 @@ pub(crate) enum UndoError {
     /// Other changes were faster each time.
     #[error("other changes were faster each time; repeat the request")]
     Overtaken,
-    /// The switch has as many holds as it can have.
-    #[error("the switch has {0} holds, and can have no more; release one, or hold all dates with one")]
+    /// The switch has as many holds as undos may begin.
+    #[error(
+        "the switch has {0} holds, and an undo begins no more, so nothing is planned; release a hold whose undo is done, in the console's \
+         view Bank, and plan again"
+    )]
     Holds(usize),
 }
 

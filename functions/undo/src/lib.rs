@@ -7,6 +7,7 @@ mod config;
 mod error;
 mod function;
 mod hold;
+mod ids;
 mod logged;
 mod outcome;
 mod part;

@@ -1,5 +1,7 @@
 //! Plans: holds the due dates of the selected payments, writes the payments to a file, and notes the plan.
 
+use std::collections::BTreeMap;
+
 use object_store::{Error, ObjectStoreExt as _, PutMode, PutPayload};
 use payments_boot::Deadline;
 use payments_files::{hexadecimal, plan_path};
@@ -17,6 +19,9 @@ use crate::outcome::{PlanOutcome, totals};
 /// The most numbers that are tried, and the most tries of a change: others may write plans of the same undo.
 pub(crate) const MAX_TRIES: u32 = 5;
 
+/// The longest selection that a plan keeps, in bytes: as long as the console's form takes.
+const MAX_SELECTION: usize = 8_000;
+
 /// The most plans of an undo. Each takes some KB of its item, if its payments are in many currencies.
 pub(crate) const MAX_PLANS: usize = 32;
 
@@ -28,9 +33,14 @@ impl Undo {
         select: &Selector,
         deadline: &Deadline,
     ) -> Result<PlanOutcome, UndoError> {
+        let kept: BTreeMap<_, _> = select.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let is_short = kept.values().map(String::len).sum::<usize>() <= MAX_SELECTION;
+        let kept = if is_short { kept } else { BTreeMap::new() };
+        let select = self.with_ids(select).await?;
+        let select = select.as_ref();
         let logged = match select {
             Selector::Client(client) => self.logged(client, deadline).await?,
-            Selector::Ids(_) | Selector::Account { .. } | Selector::DueDate(_) => Logged::default(),
+            Selector::Ids(_) | Selector::File(_) | Selector::Account { .. } | Selector::DueDate(_) => Logged::default(),
         };
         let dates = self.dates(select, &logged, deadline).await?;
         let held_at = self.hold(id, &dates, deadline).await?;
@@ -54,6 +64,7 @@ impl Undo {
             }
             let plan = UndoPlan {
                 number,
+                select: kept.clone(),
                 sha256,
                 inexact: inexact.clone(),
                 payments: selected.payments,
@@ -83,6 +94,8 @@ impl Undo {
         for _ in 0..MAX_TRIES {
             let mut undo = self.known(id, deadline).await?;
             undo.plans.retain(|known| known.number != plan.number);
+            // Only the last plan's selection is offered again, and the item is written at each step of a run.
+            undo.plans.iter_mut().for_each(|known| known.select.clear());
             undo.plans.push(plan.clone());
             undo.plans.sort_by_key(|plan| plan.number);
             undo.revision += 1;

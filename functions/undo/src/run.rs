@@ -131,7 +131,16 @@ impl Undo {
             }
         }
         let (sha256, inexact) = (sha256.to_owned(), reader.inexact().to_vec());
-        Ok(UndoPlan { number, sha256, inexact, payments, totals, held_at: self.now(), run: None })
+        Ok(UndoPlan {
+            number,
+            select: BTreeMap::new(),
+            sha256,
+            inexact,
+            payments,
+            totals,
+            held_at: self.now(),
+            run: None,
+        })
     }
 
     /// Goes on with a run until its end or the deadline.

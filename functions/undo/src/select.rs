@@ -106,6 +106,8 @@ impl Undo {
                 (0..=days).map(|days| from.plus_days(days)).collect()
             }
             Selector::Ids(ids) => dates_of(self.by_ids(ids, deadline).await?).collect(),
+            // The file was read before.
+            Selector::File(_) => BTreeSet::new(),
             Selector::Client(_) => {
                 let mut dates = BTreeSet::new();
                 for keys in logged.in_batches() {
@@ -132,6 +134,7 @@ impl Undo {
             Selector::Ids(ids) => {
                 self.by_ids(ids, deadline).await?.into_iter().try_for_each(|found| selected.add_found(found))?;
             }
+            Selector::File(_) => {}
             Selector::Client(_) => {
                 for keys in logged.in_batches() {
                     let found = self.by_keys(keys, deadline).await?;

@@ -1,5 +1,7 @@
 //! `undo` alone over the machine: a run cancels the payments of its plan as they were planned, and nothing else.
 
+#[path = "undos/ids.rs"]
+mod ids;
 #[path = "undos/kit.rs"]
 mod kit;
 #[path = "undos/logged.rs"]

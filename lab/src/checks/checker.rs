@@ -16,11 +16,14 @@ use crate::facts::heads::{Tables, due_of, id_of, is_of_head, is_settled};
 use crate::facts::intent::Intent;
 use crate::facts::zone::Zone;
 use crate::laws::cancels::check_cancel;
+use crate::laws::day_limits::Claims;
 use crate::laws::reports;
 use crate::laws::reports::Published;
 use crate::laws::told_times::check_time as check_told_time;
 use crate::laws::{self, Pending};
+use crate::plans::faults::FaultKind;
 use crate::plans::later;
+use crate::plans::limits::DayLimits;
 use crate::time::CLOCKS_AGREE;
 use crate::world::bank::Bank;
 use crate::world::by_hand_log::ByHand;
@@ -51,6 +54,8 @@ pub(crate) struct Checker {
     stops: u64,
     /// The payments of which a restore lost something.
     lost: BTreeSet<String>,
+    /// The claims of due dates, if these have limits.
+    claims: Claims,
     /// The broken guarantees.
     pub(crate) violations: BTreeSet<String>,
 }
@@ -107,13 +112,20 @@ impl Checker {
         self.decided_at = bank.network.decided();
         let changes = bank.changes.log();
         for (place, change) in changes.iter().enumerate().skip(self.followed) {
+            if by_hand.restored.as_ref().is_some_and(|restored| restored.end == place) {
+                self.claims.forget(&self.lost);
+            }
             if is_of_head(&change.key.0) && !by_hand.made(place) {
                 self.follow(change, &bank.tz, (&by_hand, &asked));
+                self.follow_claim(change, bank.limits.as_ref());
             }
         }
         self.followed = changes.len();
         drop(changes);
         let tables = tables(bank)?;
+        if bank.limits.is_some() && !bank.switches.is_restoring() {
+            self.violations.extend(self.claims.check_reserved(&tables.hot, false));
+        }
         redated::learn(bank);
         let mut state = bank.state();
         let now = bank.time.now();
@@ -146,6 +158,15 @@ impl Checker {
         problems.into_iter().flatten().for_each(|problem| self.complain(*at, &format!("{} {problem}", key.1)));
         if let (Some(head), None) = (before, after) {
             self.archived.insert(key.clone(), laws::as_in_history(head));
+        }
+    }
+
+    /// No claim is beyond the limit of its date.
+    fn follow_claim(&mut self, Change { at, key, before, after }: &Change, limits: Option<&DayLimits>) {
+        let Some(limits) = limits else { return };
+        let limit_of = |date: &str| limits.of_date(date, *at);
+        if let Some(problem) = self.claims.follow(before.as_ref(), after.as_ref(), limit_of) {
+            self.complain(*at, &format!("{} {problem}", id_of(&key.1)));
         }
     }
 
@@ -205,6 +226,13 @@ impl Checker {
     /// Everything is over: every payment is settled as the service said, reported once and archived.
     pub(crate) fn check_end(&mut self, bank: &Bank, tables: &Tables, published: &BTreeMap<String, Published>) {
         let now = bank.time.now();
+        // Without a fault of a call or a sandbox, all claims were made that were reserved, or given back.
+        let counts = bank.faults.counts();
+        let is_exact = bank.faults.of_calls() + counts[&FaultKind::Killed] + counts[&FaultKind::BothFail] == 0;
+        if bank.limits.is_some() {
+            self.violations
+                .extend(self.claims.check_reserved(&tables.hot, is_exact && counts[&FaultKind::Restored] == 0));
+        }
         let state = bank.state();
         let settings = *state.service.settings();
         let contested = state.intents.iter().filter(|intent| intent.contested);

@@ -76,6 +76,8 @@ pub enum FaultKind {
     DatesClosed,
     /// A feed is wrong, and operators undo it.
     WrongFeed,
+    /// Due dates have limits, and some are held.
+    DayLimited,
     /// The stream's consumers stand still for hours.
     Stalled,
     /// DynamoDB and the report store fail at once, when a report is under way.

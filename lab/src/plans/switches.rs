@@ -10,6 +10,8 @@ pub(crate) struct Switches {
     pub(crate) paused: Arc<AtomicBool>,
     /// No record of the stream is delivered.
     pub(crate) stalled: Arc<AtomicBool>,
+    /// No change is counted.
+    pub(crate) uncounted: Arc<AtomicBool>,
     /// Every second call fails, to DynamoDB and to the report store.
     pub(crate) failing: Arc<AtomicBool>,
     /// `settle` has lost DynamoDB.
@@ -50,8 +52,8 @@ impl Switches {
 
     /// Switches everything on again. A restore that is under way ends normally.
     pub(crate) fn release(&self) {
-        let Self { paused, stalled, failing, cut_off, .. } = self;
-        let all = [paused, stalled, failing, cut_off];
+        let Self { paused, stalled, uncounted, failing, cut_off, .. } = self;
+        let all = [paused, stalled, uncounted, failing, cut_off];
         all.iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
     }
 }

@@ -149,11 +149,16 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: &'static str, mut m
 pub(crate) fn is_polled(bank: &Bank, package: &'static str) -> bool {
     let (paused, stalled) = (is_on(&bank.switches.paused), is_on(&bank.switches.stalled));
     let is_cut_off = package == "settle" && bank.switches.is_cut_off();
+    let is_uncounted = package == "stream-aggregator" && is_on(&bank.switches.uncounted);
     let is_restoring = match package {
         "dispatch" => bank.switches.is_restoring(),
         _ => bank.switches.is_table_lost(),
     };
-    let stands = is_restoring || (package == "dispatch" && paused) || (package != "settle" && stalled) || is_cut_off;
+    let stands = is_restoring
+        || (package == "dispatch" && paused)
+        || (package != "settle" && stalled)
+        || is_cut_off
+        || is_uncounted;
     !stands && !bank.broken.is(Part::Mapping(package))
 }
 

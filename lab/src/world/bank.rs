@@ -26,6 +26,7 @@ use crate::laws::consumer::Consumer;
 use crate::plans::acts::{Act, AmendmentCounts};
 use crate::plans::broken::{Broken, Part};
 use crate::plans::faults::{FaultKind, Faults};
+use crate::plans::limits::DayLimits;
 use crate::plans::outages::Outage;
 use crate::plans::switches::Switches;
 use crate::time::Time;
@@ -65,6 +66,8 @@ pub(crate) struct Bank {
     pub(crate) redates: bool,
     /// Whether operators undo payments.
     pub(crate) undos: bool,
+    /// The limits of due dates, if there are any.
+    pub(crate) limits: Option<DayLimits>,
     /// The shards of the indexes.
     pub(crate) shards: ShardCount,
     /// The receiver of webhooks; none where an outage is planned.

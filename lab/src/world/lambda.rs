@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::plans::broken::{Broken, Part};
 use crate::plans::faults::{FaultKind, Faults};
 use crate::plans::later::RESTORE;
+use crate::plans::limits::DayLimits;
 use crate::time::Time;
 use crate::world::metrics::Metrics as Seen;
 use crate::world::network::{Caller, Network};
@@ -51,8 +52,9 @@ impl Ended for ApiGatewayV2httpResponse {
 /// The sandboxes. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Lambda {
-    /// The sandboxes of the functions.
-    sandboxes: Arc<[Arc<Functions>]>,
+    /// The sandboxes of the functions, each with the functions of every limit of dates.
+    sandboxes: Arc<[Vec<Arc<Functions>>]>,
+    limits: Option<DayLimits>,
     faults: Faults,
     seed: Seed,
     broken: Broken,
@@ -69,7 +71,7 @@ impl Lambda {
         network: &Network,
         reports: &Arc<dyn ObjectStore>,
         (seed, time, faults): (Seed, Time, &Faults),
-        (broken, seen): (&Broken, &Seen),
+        ((broken, seen), limits): ((&Broken, &Seen), Option<DayLimits>),
     ) -> Result<Self> {
         let (mut sandboxes, webhooks) = (Vec::new(), receivers.webhooks()?);
         for (sandbox, ahead) in AHEAD.into_iter().enumerate() {
@@ -92,13 +94,21 @@ impl Lambda {
             if let Some(closing) = &closing {
                 functions.redate = Functions::within(closing, own)?.redate;
             }
-            sandboxes.push(Arc::new(functions));
+            let mut of_limits = vec![Arc::new(functions.clone())];
+            for (place, limit) in limits.iter().flat_map(DayLimits::levels).enumerate() {
+                let limited = Environment { max_day: limit.text(), ..stack.environment.clone() };
+                let mut deployed = functions.clone();
+                deployed.sweeper = Functions::within(&limited, own)?.sweeper;
+                of_limits.truncate(place);
+                of_limits.push(Arc::new(deployed));
+            }
+            sandboxes.push(of_limits);
         }
         let caller = Caller { function: RESTORE, sandbox: 0 };
         let operator = Store::new(client(stack, network, caller), stack.environment.tables.clone());
         let (broken, seen) = (broken.clone(), seen.clone());
         let (sandboxes, invocations) = (sandboxes.into(), Arc::default());
-        Ok(Self { sandboxes, faults: faults.clone(), seed, broken, seen, invocations, operator })
+        Ok(Self { sandboxes, limits, faults: faults.clone(), seed, broken, seen, invocations, operator })
     }
 
     /// Invokes a function in some sandbox. An invocation that takes longer than the template permits is killed, and some are killed before.
@@ -126,7 +136,8 @@ impl Lambda {
         // Most invocations are short, some take minutes.
         let longest = if self.faults.millis(0..4).is_zero() { timeout.num_milliseconds() } else { 1_500 };
         let limit = if killed { self.faults.millis(1..longest) } else { timeout };
-        let run = run(Arc::clone(&self.sandboxes[sandbox]));
+        let deployed = self.limits.as_ref().map_or(0, DayLimits::deployed);
+        let run = run(Arc::clone(&self.sandboxes[sandbox][deployed]));
         let limit = limit.to_std().unwrap_or_default();
         let done = tokio::time::timeout(limit, run).await.map_err(|_| format!("{what} was killed"));
         self.seen.invoked(what, done.as_ref().map_or(true, Ended::has_failed));
@@ -140,7 +151,7 @@ impl Lambda {
 
     /// Returns functions to read with, when nothing fails any more.
     pub(crate) fn functions(&self) -> &Functions {
-        &self.sandboxes[0]
+        &self.sandboxes[0][0]
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod first_details;
 mod lanes;
+mod reservations;
 mod row;
 mod table;
 mod take_out;
@@ -16,7 +17,7 @@ use serde_json::json;
 use super::call::{Answer, Call, Layer, Next, Reply};
 use super::random::happens;
 use crate::engine::Direct;
-use row::{Row, Seen};
+use row::{Held, Row, Seen};
 
 pub use table::Weakness;
 
@@ -76,8 +77,11 @@ impl Layer for Weaken {
             call.set_input(input);
         }
         let mut reply = next.send(call).await?;
-        if let Some(segment) = held.filter(|_| reply.status == 200) {
-            tokio::spawn(lanes::append_later(self.engine.clone(), segment));
+        let engine = self.engine.clone();
+        match held.filter(|_| reply.status == 200) {
+            Some(Held::Segment(segment)) => drop(tokio::spawn(lanes::append_later(engine, segment))),
+            Some(Held::Reservation(update)) => drop(tokio::spawn(reservations::reserve_later(engine, update))),
+            None => {}
         }
         (row.answer)(&operation, &mut reply);
         Ok(reply)

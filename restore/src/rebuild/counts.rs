@@ -1,4 +1,4 @@
-//! Counters are set to the numbers of payments in the tables. Checkpoints and findings of recounts are deleted.
+//! Counters, and claims within limits, are set to the numbers of payments in the tables. Checkpoints and findings of recounts are deleted.
 //!
 //! Nobody writes, and the hot table has no stream: so the tables are exact once the indexes have caught up. A repeated
 //! step corrects the rest.
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
-use payments_model::{BusinessDate, ShardCount, Status};
-use payments_store::{DueRecount, Recounted, Store};
+use payments_model::{BusinessDate, DayTotal, ShardCount, Status};
+use payments_store::{DueRecount, Recounted, Store, StoreError};
 
 use super::outcome::{Finding, Line};
 
@@ -57,7 +57,7 @@ async fn recount(store: &Store, shards: ShardCount, date: BusinessDate) -> Resul
         .await
 }
 
-/// Compares a date's counters with its payments and, if `is_apply`, sets them. Returns whether they differed.
+/// Compares a date's counters and reserved claims with its payments and, if `is_apply`, sets them. Returns whether they differed.
 pub(crate) async fn set(
     store: &Store,
     shards: ShardCount,
@@ -71,13 +71,42 @@ pub(crate) async fn set(
         let examples: Vec<String> = found.examples.iter().map(ToString::to_string).collect();
         let why = format!("{date} cannot be counted: {} entries, such as {}", found.unreadable, examples.join("; "));
         tell(&Line::place(Finding::Unreadable, why));
-        return Ok(false);
+        // The counters stay, and claims that were made without them count at least.
+        let raised = |known: &DayTotal| known.raised_to(&DayTotal::claimed(&found.counts));
+        return set_claims(store, date, &raised, is_apply, tell).await;
     }
-    if seen.counts == found.counts {
-        return Ok(false);
-    }
-    if is_apply && !store.correct_counters(date, &seen, &found.counts).await? {
+    let differ = seen.counts != found.counts;
+    if differ && is_apply && !store.correct_counters(date, &seen, &found.counts).await? {
         anyhow::bail!("the counters of {date} change meanwhile: does something still count?");
+    }
+    let claimed = DayTotal::claimed(&found.counts);
+    // Without a limit nothing is reserved.
+    let right = |known: &DayTotal| if *known == DayTotal::default() { known.clone() } else { claimed.clone() };
+    Ok(set_claims(store, date, &right, is_apply, tell).await? || differ)
+}
+
+/// Compares the claims that a limit reserved on a date with those that were made and, if `is_apply`, sets them: the table's past lacks
+/// some, and has some that were reserved and never made. Without a limit there are none. Returns whether they differed.
+async fn set_claims(
+    store: &Store,
+    date: BusinessDate,
+    right: &impl Fn(&DayTotal) -> DayTotal,
+    is_apply: bool,
+    tell: &impl Fn(&Line),
+) -> Result<bool> {
+    let reserved = match store.day_claims(date).await {
+        Err(error @ StoreError::Unreadable { .. }) => {
+            tell(&Line::place(Finding::Unreadable, error.to_string()));
+            return Ok(false);
+        }
+        read => read?.1.reserved,
+    };
+    let claimed = right(&reserved);
+    if reserved == claimed {
+        return Ok(false);
+    }
+    if is_apply && !store.correct_claims(date, &reserved, &claimed).await? {
+        anyhow::bail!("the claims of {date} change meanwhile: does something still sweep?");
     }
     Ok(true)
 }

@@ -238,7 +238,7 @@ pub struct Outcome {
     /// The run that becomes the report's last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report_run: Option<u64>,
-    /// The dates whose counters were set, or whose recount differs.
+    /// The dates whose counters or reserved claims were set, or differ from a recount.
     #[serde(serialize_with = "texts")]
     pub counters: Vec<BusinessDate>,
     /// The number of checkpoints and findings of recounts that were deleted, or are to be deleted.
@@ -277,7 +277,7 @@ impl fmt::Display for Outcome {
             writeln!(f, "          the report's last run is {run}")?;
         }
         if !self.counters.is_empty() {
-            writeln!(f, "{:>9} dates' counters differ from their payments", self.counters.len())?;
+            writeln!(f, "{:>9} dates' counters or claims differ from their payments", self.counters.len())?;
         }
         if self.forgotten > 0 {
             writeln!(f, "{:>9} checkpoints and findings of recounts go", self.forgotten)?;

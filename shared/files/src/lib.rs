@@ -29,7 +29,7 @@ pub use report::published::{PublishedReport, hexadecimal};
 pub use report::rows::{COLUMNS, ReportedRow, RowReader, SettledHead, csv_of};
 pub use undo::{
     PlanReader, PlanRow, PlanWriter, UndoEnd, UndoFileError, claimed_csv, claimed_path, decode_part, encode_part,
-    part_path, plan_path,
+    ids_path, part_path, plan_path,
 };
 
 /// The most time that one call takes: two retries, and a last try of 10 s.

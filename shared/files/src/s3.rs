@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum};
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::signer::{Method, Signer as _};
@@ -52,7 +52,8 @@ pub(super) fn open(
 fn bounded(builder: AmazonS3Builder) -> Result<AmazonS3, object_store::Error> {
     let backoff = BackoffConfig { max_backoff: LONGEST_WAIT, ..BackoffConfig::default() };
     let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT };
-    builder.with_http_connector(SdkTransport).with_retry(retry).build()
+    // A bucket whose objects are locked takes no put without a checksum (*Amazon S3 API, PutObject*).
+    builder.with_checksum_algorithm(Checksum::SHA256).with_http_connector(SdkTransport).with_retry(retry).build()
 }
 
 /// The files below a prefix.

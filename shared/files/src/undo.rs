@@ -154,6 +154,12 @@ pub fn plan_path(id: &UndoId, plan: u32) -> Path {
     FileKind::UndoPlan.path(&format!("{id}/plan-{plan}"))
 }
 
+/// The path of ids that an operator has put: `undo/ids/<name>.txt`.
+#[must_use]
+pub fn ids_path(name: &str) -> Path {
+    Path::from(format!("undo/ids/{name}.txt"))
+}
+
 /// The path of the part of results that begins with the payment at `place`: `undo/<id>/plan-<number>/<place, 9 digits>.jsonl.gz`.
 #[must_use]
 pub fn part_path(id: &UndoId, plan: u32, place: u64) -> Path {

@@ -45,7 +45,7 @@
 //! | the last run of each scheduled job | `payment-history` | [`Store::put_last_run`], [`Store::last_runs`] |
 //! | the figures of a day | `payment-history` | [`Store::add_sample`], [`Store::add_failures`], [`Store::figures`] |
 //! | the switch that stops claims and sends | `payment-history` | [`Store::switch`], [`Store::change_switch`] |
-//! | the claims of a date within its limit | `payments` | [`Store::day_claims`], [`Store::reserve_claims`], [`Store::give_back_claims`], [`Store::raise_claims`], [`Store::note_day_held`], [`Store::days_held`] |
+//! | the claims of a date within its limit | `payments` | [`Store::day_claims`], [`Store::reserve_claims`], [`Store::give_back_claims`], [`Store::correct_claims`], [`Store::note_day_held`], [`Store::days_held`] |
 //! | the release of a date that its limit holds | `payment-history` | [`Store::day_release`], [`Store::release_day`] |
 //! | recount a date | both tables' `due` | [`Store::recount_next`] |
 //! | evidence of drift, by date | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |

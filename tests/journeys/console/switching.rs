@@ -137,7 +137,7 @@ async fn a_date_that_its_limit_holds_is_not_overdue() -> Result<()> {
     for now in [BEGAN, "2026-12-02T14:02:00Z"] {
         world.set_clock(now)?;
         let strip = page(&world, "attention").await?;
-        assert!(strip.contains("<b>Payments due on Tue 1 Dec 2026 are held by their limit</b>"), "{strip}");
+        assert!(strip.contains("<b>Payments due on Tue 1 Dec 2026 are held by MaxDay</b>"), "{strip}");
         assert!(strip.contains("#alarms?at=dayheld") && !strip.contains("overdue"), "{strip}");
         let day = page(&world, "day?date=2026-12-01").await?;
         assert!(day.contains(">held</span>") && !day.contains("overdue"), "{day}");
@@ -165,9 +165,9 @@ async fn a_date_whose_claims_are_damaged_hides_no_other_date() -> Result<()> {
     world.put_items(&world.environment.tables.payments, [damaged]).await?;
     let strip = page(&world, "attention").await?;
     for line in [
-        "<b>Payments due on Tue 1 Dec 2026 are held by their limit</b>",
+        "<b>Payments due on Tue 1 Dec 2026 are held by MaxDay</b>",
         "<b>1 overdue</b>",
-        "<b>Claims on Thu 3 Dec 2026 unknown</b>",
+        "<b>Claims of Thu 3 Dec 2026 unknown</b>",
     ] {
         assert!(strip.contains(line), "{line}: {strip}");
     }

@@ -72,12 +72,40 @@ async fn one_person_plans_an_undo_and_two_persons_agree_on_its_run() -> Result<(
     Ok(())
 }
 
+/// What was claimed or created since is another plan of the same undo, with the same selection.
+#[tokio::test]
+async fn a_plan_is_made_again_from_its_undo() -> Result<()> {
+    let world = bank(0).await?;
+    rent(&world, "a").await?;
+    let first = "client=development&from=2026-11-20T08:00:00Z&to=2026-11-20T09:00:00Z";
+    asked(&world, "plan-undo", first).await?;
+    let plan = started(&world).await?;
+    let undo = plan[0]["id"].as_str().context("no id")?.to_owned();
+    let view = undos(&world).await?;
+    assert!(view.contains("does not show that a shard of the stream stands still"), "{view}");
+    let form = view.split("<form").find(|form| form.contains("Plan again…")).context("no button")?;
+    let field = |name: &str| {
+        let value = form.split(&format!("name=\"{name}\" value=\"")).nth(1)?;
+        value.split('"').next().map(|value| format!("{name}={value}"))
+    };
+    let fields: Vec<String> = ["client", "from", "to", "undo"].into_iter().filter_map(field).collect();
+    assert_eq!(fields.join("&"), format!("{first}&undo={undo}"));
+    world.set_clock("2026-11-20T09:10:00Z")?;
+    asked(&world, "plan-undo", &fields.join("&")).await?;
+    let again = started(&world).await?;
+    assert_eq!((&again[0]["id"], &again[0]["select"]), (&json!(undo), &plan[0]["select"]));
+    let view = undos(&world).await?;
+    assert!(view.contains("plan-2.jsonl.gz") && view.matches("Plan again…").count() == 1, "{view}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_cannot_be_planned_or_run_says_why() -> Result<()> {
     let world = bank(0).await?;
     for (action, form, says) in [
-        ("plan-undo", "", "choose ids, an account, a client or a due date"),
-        ("plan-undo", "due=2026-12-01&ids=x", "choose ids, an account, a client or a due date"),
+        ("plan-undo", "", "choose ids, a file of ids, an account, a client or a due date"),
+        ("plan-undo", "due=2026-12-01&ids=x", "choose ids, a file of ids, an account, a client or a due date"),
+        ("plan-undo", "file=../plan-1", "that of undo/ids/"),
         ("plan-undo", "ids=x", "This cannot be planned"),
         ("plan-undo", "account=tenant&from=2026-12-02&to=2026-12-01", "give the earlier date"),
         ("plan-undo", "client=feed&from=2026-12-01&to=2026-12-02", "This cannot be planned"),

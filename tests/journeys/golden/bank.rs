@@ -57,6 +57,9 @@ fn undo() -> Result<Undo> {
     let totals = [((Some(Status::Scheduled), gbp), (1_250, 1 << 64)), ((None, gbp), (1, 500))].into();
     let plan = UndoPlan {
         number: 1,
+        select: [("client", "feed"), ("from", AT), ("to", AT)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
         inexact: vec!["the log has no head".to_owned()],
         sha256: "f".repeat(64),
         payments: 1_251,

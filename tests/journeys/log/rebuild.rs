@@ -5,6 +5,7 @@
 
 mod bank;
 mod beginning;
+mod claims;
 mod contradictions;
 mod crashes;
 mod elsewhere;

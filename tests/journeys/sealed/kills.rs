@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use object_store::path::Path;
 use payments_tests::prelude::*;
 
-use super::{SEALED_AT, assert_sealed, day, parts, seal, settle_late, world};
+use super::{LATE_AT, SEALED_AT, assert_sealed, day, parts, seal, settle_late, world};
 use crate::report::faulty_store::FaultyStore;
 
 /// The ways in which a run ends early: before its nth call, or after it, when the reply is lost. A hiccup loses the reply alone.
@@ -36,6 +36,7 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
         seal(world.functions()).await.with_context(|| case.clone())?;
         assert_sealed(&world, &ids, &case).await?;
         settle_late(&world, &pending).await?;
+        world.set_clock(LATE_AT)?;
         seal(world.functions()).await.with_context(|| case.clone())?;
         ids.push(pending);
         ids.sort();

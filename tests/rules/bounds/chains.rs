@@ -31,7 +31,7 @@ pub(super) const CANCEL: Chain =
 
 /// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
 /// one, and then one for the data of some of its payments.
-pub(super) const CHAINS: [Chain; 21] = [
+pub(super) const CHAINS: [Chain; 22] = [
     CREATE,
     AMEND,
     CANCEL,
@@ -81,8 +81,16 @@ pub(super) const CHAINS: [Chain; 21] = [
     },
     Chain {
         package: "console",
-        path: "functions/console/src/actions/freeing.rs",
+        path: "functions/console/src/actions/switch/freeing.rs",
         calls: 2,
+        longest: 4,
+        has_budget: false,
+    },
+    // The release is read beside the counters and the claims, and put, up to two times.
+    Chain {
+        package: "console",
+        path: "functions/console/src/actions/release_day.rs",
+        calls: 1,
         longest: 4,
         has_budget: false,
     },

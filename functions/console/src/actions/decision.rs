@@ -5,9 +5,9 @@ use payments_model::{ActionName, Person};
 use payments_store::{Asked, Standing, WAITS};
 
 use crate::actions::dialog::{CLOSE, Named, title};
-use crate::actions::freed::Now;
 use crate::actions::preview::{Buttons, Preview};
 use crate::actions::reason::REASON;
+use crate::actions::switch::freed::Now;
 use crate::html::{fact, link, person_of};
 use crate::panel::hidden;
 use crate::times::Times;
@@ -55,7 +55,8 @@ pub(super) fn looked(action: &Named, asked: &Asked, (person, now): (&Person, Opt
                 (fact("Asked by", &html! { (person_of(&asked.intent.by)) " " span class="quiet any" { (asked.first.person) } }))
                 (fact("Asked", &times.aged(asked.intent.at)))
                 (fact("Does", &told::action(&asked.intent)))
-                @for line in asked.intent.arguments.lines() {
+                // The title has the numbers of a date beyond its limit, in the words of the row Now.
+                @for line in asked.intent.arguments.lines().filter(|line| !line.starts_with("need: ") && !line.starts_with("up-to: ")) {
                     @let (name, value) = line.split_once(": ").unwrap_or(("", line));
                     // A reason is one text, whatever it has inside.
                     @let parts = if name == REASON { vec![value] } else { value.split("; ").collect() };

@@ -1,19 +1,22 @@
-//! A due date with its limit: what was claimed of it and is scheduled, and the numbers up to which two persons release it.
+//! A due date with its limit: its claimed and scheduled payments, and the numbers of a release.
 
 use futures::future::try_join;
 use maud::{Markup, html};
 use payments_http::{Problem, ProblemKind};
-use payments_model::{BusinessDate, Currency, DayLimit, DayTotal, Status, UtcSecond};
+use payments_model::{BusinessDate, DayLimit, DayTotal, Status, UtcSecond};
 use payments_store::{DayRelease, StoreError};
 
 use crate::function::Console;
-use crate::html::{fact, grouped, major};
+use crate::html::{fact, grouped, limit_in_words, major, numbers_in_words};
 use crate::panel::{cards, panel};
 use crate::times::Times;
 use crate::views::switch::changed;
 
 /// The statuses of payments that were claimed.
 const CLAIMED: [Status; 3] = [Status::Pending, Status::Processed, Status::Failed];
+
+/// The claims of a shard that a crash leaves reserved.
+const LEFT_RESERVED: u64 = 100;
 
 /// A due date as it is now.
 pub(super) struct Limited {
@@ -27,6 +30,8 @@ pub(super) struct Limited {
     claimed: DayTotal,
     /// The payments that the counters show as scheduled.
     scheduled: DayTotal,
+    /// Whether more claims are reserved than the counters show, and crashes explain: then those are counted as scheduled, too.
+    is_uncounted: bool,
 }
 
 impl Console {
@@ -40,15 +45,18 @@ impl Console {
             }
             read => read?,
         };
-        let claimed = known.reserved.raised_to(&DayTotal::from_counts(&counts, &CLAIMED));
+        let counted = DayTotal::from_counts(&counts, &CLAIMED);
+        let claimed = known.reserved.raised_to(&counted);
+        let shards: u64 = self.config.read_shards.get().into();
+        let is_uncounted = claimed.payments - counted.payments > (LEFT_RESERVED * shards).max(claimed.payments / 100);
         let scheduled = DayTotal::from_counts(&counts, &[Status::Scheduled]);
         let max_day = self.config.max_day.clone();
-        Ok(Some(Limited { max_day, release, held_since: known.held_since, claimed, scheduled }))
+        Ok(Some(Limited { max_day, release, held_since: known.held_since, claimed, scheduled, is_uncounted }))
     }
 }
 
 impl Limited {
-    /// What is claimed once all payments of the date are.
+    /// The claims once all payments of the date are claimed.
     fn need(&self) -> DayTotal {
         self.claimed.plus(&self.scheduled)
     }
@@ -64,8 +72,12 @@ impl Limited {
         let known = self.release.as_ref().map_or_else(|| limit.clone(), |known| limit.raised_to(&known.up_to));
         if self.held_since.is_none() {
             Some("its limit does not hold this date")
+        } else if self.is_uncounted {
+            Some(
+                "the counters lack claims that were made; wait until they are counted (see CountsBehind), or deploy a higher MaxDay",
+            )
         } else if known.admits(&self.need()) {
-            Some("what is left fits by the counters, so the next sweep claims it")
+            Some("what is left fits by the counters, so no release is needed")
         } else if limit.raised_to(&self.excess().with_margin()).admits(&self.need()) {
             None
         } else {
@@ -81,18 +93,15 @@ impl Limited {
         if with_margin(shown).admits(&self.need()) && now.raised_to(shown) == now {
             return Ok(());
         }
-        let detail = format!(
-            "The payments of this date need {} now, and not {}. Preview it again, and ask anew.",
-            self.named(),
-            in_words(shown)
-        );
+        let detail =
+            format!("This date needs {} now, far from what was shown. Preview it again, and ask anew.", self.named());
         Err(Problem::new(ProblemKind::InvalidShape, detail))
     }
 
     /// The need in words, as far as it is limited.
     pub(super) fn named(&self) -> String {
         let (limit, need) = (self.max_day.clone().unwrap_or_default(), self.need());
-        words(
+        numbers_in_words(
             limit.payments().and(Some(need.payments)),
             limit.sums().map(|(currency, _)| (currency, need.sum(currency))),
         )
@@ -109,7 +118,7 @@ impl Limited {
             html! { tr {
                 th scope="row" { (part) }
                 (number("MaxDay", max)) (number("Claimed", claimed)) (number("Scheduled", scheduled))
-                td class="num all b" data-l="Up to" { (up_to.as_deref().unwrap_or("not released")) }
+                td class="num all b" data-l="Up to" { (up_to.as_deref().unwrap_or("–")) }
             } }
         };
         let payments = limit.payments().map(|max| {
@@ -128,19 +137,8 @@ impl Limited {
             (panel(&html! { "Limit of the date" }, &html! { "Scheduled: by the counters" }, &cards("Numbers of the date", &columns, &rows)))
             dl class="facts" {
                 @if let Some(since) = self.held_since { (fact("Held since", &times.aged(since))) }
-                @if let Some(known) = &self.release { (fact("Released before", &html! { "up to " (in_words(&known.up_to)) " " (changed(&known.change, times)) })) }
+                @if let Some(known) = &self.release { (fact("Released before", &html! { "up to " (limit_in_words(&known.up_to)) " " (changed(&known.change, times)) })) }
             }
         }
     }
-}
-
-/// The numbers of a limit: `430 payments, 1,666.50 GBP`.
-pub(super) fn in_words(limit: &DayLimit) -> String {
-    words(limit.payments(), limit.sums())
-}
-
-fn words(payments: Option<u64>, sums: impl Iterator<Item = (Currency, i128)>) -> String {
-    let payments = payments.map(|payments| format!("{} payments", grouped(payments.into())));
-    let sums = sums.map(|(currency, sum)| format!("{} {currency}", major(sum, currency.decimals())));
-    payments.into_iter().chain(sums).collect::<Vec<_>>().join(", ")
 }

@@ -1,16 +1,15 @@
-//! The release of a due date that its limit holds, up to what its payments need: two persons raise the limit of that date.
+//! The release of a due date that its limit holds: two persons raise its limit to what its payments need.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{Actor, BusinessDate, DayLimit, SwitchChange, UtcSecond};
 use payments_store::DayRelease;
 
-use crate::actions::freed::Now;
-use crate::actions::limited::in_words;
 use crate::actions::preview::{Buttons, Preview};
 use crate::actions::reason::{REASON, Reason, asked};
+use crate::actions::switch::freed::Now;
 use crate::function::Console;
-use crate::html::day;
+use crate::html::{day, limit_in_words};
 
 /// The action's name.
 pub(super) const NAME: &str = "release-day";
@@ -60,7 +59,7 @@ impl ReleaseDay {
     }
 
     pub(super) fn title(&self) -> String {
-        let up_to = self.seen.as_ref().map(|seen| format!(" up to {}", in_words(&seen.need.with_margin())));
+        let up_to = self.seen.as_ref().map(|seen| format!(" up to {}", limit_in_words(&seen.need.with_margin())));
         format!("Release the payments due on {}{}", day(self.date), up_to.unwrap_or_default())
     }
 
@@ -80,8 +79,8 @@ impl ReleaseDay {
     }
 
     fn done(&self) -> String {
-        let up_to = self.seen.as_ref().map(|seen| in_words(&seen.need.with_margin())).unwrap_or_default();
-        format!("released up to {up_to}; the next sweep claims what is due")
+        let up_to = self.seen.as_ref().map(|seen| limit_in_words(&seen.need.with_margin())).unwrap_or_default();
+        format!("released up to {up_to}; the sweep claims what is due, unless it is stopped")
     }
 }
 
@@ -102,8 +101,8 @@ impl Console {
         let seen = Seen { version, need: limited.excess() };
         let waits = self.known_switch().await?.is_none_or(|switch| switch.stopped || switch.is_held(release.date));
         let shown = html! {
-            p { "The next sweep claims those that are due, up to these numbers, and they are sent. Beyond them the date is held again: they have room for a hundredth more, and for a hundred payments at least." }
-            @if waits { p class="notice" { "An operator has stopped all claims, or holds this date, too, so this waits for that." } }
+            p { "The next sweep claims those that are due, and they are sent. “Up to” includes room for a hundredth more, at least a hundred payments; beyond it the date is held again." }
+            @if waits { p class="notice" { "A stop, or a hold of this date, is on in Bank, too: this waits until it ends." } }
             (self.pause_notice())
             (limited.shown(Some(&seen.need.with_margin()), self.times()))
             (asked(true))

@@ -2,6 +2,9 @@
 //!
 //! The function is invoked asynchronously, so nobody waits for its answer. The dialog asks for its last run instead.
 
+mod redating;
+mod repairing;
+
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::second::ALONE;
@@ -10,7 +13,7 @@ use payments_store::Job;
 use serde_json::{Map, Value};
 
 use crate::actions::preview::{Buttons, Preview, counted};
-use crate::actions::redating::{Shown, numbers};
+use crate::actions::run::redating::{Shown, numbers};
 use crate::actions::standstill::Standstill;
 use crate::function::Console;
 use crate::guides::{PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, WAITING_FOR_REDATE};

@@ -1,12 +1,15 @@
 //! The switch: stop all claims and sends, resume them, and hold and release due dates.
 
+pub(super) mod freed;
+mod freeing;
+
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
 use payments_model::{Actor, BusinessDate, Hold, MAX_HOLDS, Switch, SwitchChange, UtcSecond};
 
-use crate::actions::freed::{Freed, Seen};
 use crate::actions::preview::{Buttons, Preview, counted};
 use crate::actions::reason::{REASON, Reason, asked};
+use crate::actions::switch::freed::{Freed, Seen};
 use crate::function::Console;
 use crate::guides::{CLOSE_GATE, INCIDENT};
 use crate::html::{day, fact, grouped};

@@ -16,8 +16,8 @@ use crate::told::PLAN_UNDO;
 use crate::views::switch::plans::{inexact, totals};
 
 /// The fields of a selection, and their most bytes: about 200 ids, which the audit trail keeps.
-const SELECTED: [(&str, usize); 6] =
-    [("ids", 8_000), ("account", 60), ("client", 40), ("due", 10), ("from", 20), ("to", 20)];
+const SELECTED: [(&str, usize); 7] =
+    [("ids", 8_000), ("file", 60), ("account", 60), ("client", 40), ("due", 10), ("from", 20), ("to", 20)];
 
 /// The most bytes of an id, of a plan's number and of a hash.
 const MAX_TEXT_BYTES: usize = 64;
@@ -136,12 +136,13 @@ impl Undoing {
 fn selected(fields: &[(&'static str, String)]) -> Result<Value, Problem> {
     let of = |name: &str| fields.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str());
     let (from, to) = (of("from"), of("to"));
-    match [of("ids"), of("account"), of("client"), of("due")] {
-        [Some(ids), None, None, None] => Ok(json!({ "ids": ids.split(' ').collect::<Vec<_>>() })),
-        [None, Some(id), None, None] => Ok(json!({ "account": { "id": id, "from": from, "to": to } })),
-        [None, None, Some(name), None] => Ok(json!({ "client": { "name": name, "from": from, "to": to } })),
-        [None, None, None, Some(date)] => Ok(json!({ "dueDate": date })),
-        _ => Err(invalid(UNPLANNED, &"choose ids, an account, a client or a due date")),
+    match [of("ids"), of("account"), of("client"), of("due"), of("file")] {
+        [Some(ids), None, None, None, None] => Ok(json!({ "ids": ids.split(' ').collect::<Vec<_>>() })),
+        [None, Some(id), None, None, None] => Ok(json!({ "account": { "id": id, "from": from, "to": to } })),
+        [None, None, Some(name), None, None] => Ok(json!({ "client": { "name": name, "from": from, "to": to } })),
+        [None, None, None, Some(date), None] => Ok(json!({ "dueDate": date })),
+        [None, None, None, None, Some(name)] => Ok(json!({ "file": name })),
+        _ => Err(invalid(UNPLANNED, &"choose ids, a file of ids, an account, a client or a due date")),
     }
 }
 
@@ -153,9 +154,11 @@ impl Console {
     /// Shows the effect of a step: for a run, one read of the undo. Also returns the step as it was shown.
     pub(super) async fn preview_undo(&self, undoing: &Undoing) -> Result<(Preview, Undoing), Problem> {
         match undoing {
-            Undoing::Plan { fields, .. } => {
+            Undoing::Plan { fields, id } => {
                 let facts = PlanHash::from_fields(&self.clock.now().to_string(), fields);
-                let id = facts.as_str().get(..16).and_then(|digits| digits.parse().ok());
+                // Another plan of the same undo has its id.
+                let new = || facts.as_str().get(..16).and_then(|digits| digits.parse().ok());
+                let id = id.clone().or_else(new);
                 let shown = html! {
                     p {
                         "It holds the due dates of these payments against claims, and writes the payments to a file, as they are now. Nothing is cancelled yet. "

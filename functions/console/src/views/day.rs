@@ -105,7 +105,7 @@ impl Day<'_> {
         let is_past_or_today = self.date <= self.today;
         html! {
             (self.top())
-            @if self.held.limit { (beyond_limit(self.date, self.times)) }
+            @if self.held.limit && self.held.is_known { (beyond_limit(self.date, self.times)) }
             @if counts.unparsed != 0 {
                 p class="notice" { span { (grouped(counts.unparsed.into())) " changes of this date could not be read, so its counts may be wrong until a repair. See " (CHANGES_UNPARSED) "." } }
             }

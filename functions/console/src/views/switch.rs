@@ -71,13 +71,15 @@ pub(crate) fn switched(switch: Option<&Switch>, times: Times) -> Markup {
 pub(crate) struct HeldBy {
     pub(crate) switch: bool,
     pub(crate) limit: bool,
+    /// Whether what is known of its limit allows a release.
+    pub(crate) is_known: bool,
 }
 
 /// The notice that its limit holds a date, with the button that releases it.
 pub(crate) fn beyond_limit(date: BusinessDate, times: Times) -> Markup {
     html! {
         div class="notice" {
-            p { "Its limit holds what is not claimed of " (times.date(date)) ". If these payments are right, release them. See " (DAY_HELD) "." }
+            p { "MaxDay holds what is not claimed of " (times.date(date)) ". If these payments are right, release them. See " (DAY_HELD) "." }
             (opens("release-day", "Release…", "danger", &[("date", &date.to_string())]))
         }
     }
@@ -99,7 +101,7 @@ impl Console {
     pub(crate) async fn held_by(&self, date: BusinessDate) -> Result<HeldBy, StoreError> {
         let (switch, limited) = try_join(self.known_switch(), self.store.days_held(date, date)).await?;
         let switch = switch.is_some_and(|switch| switch.is_held(date));
-        Ok(HeldBy { switch, limit: limited.contains_key(&date) })
+        Ok(HeldBy { switch, limit: limited.contains_key(&date), is_known: limited.values().all(Result::is_ok) })
     }
 }
 

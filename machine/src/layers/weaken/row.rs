@@ -43,8 +43,16 @@ pub(super) struct Seen<'c> {
     pub(super) input: &'c mut Value,
     pub(super) now: DateTime<Utc>,
     pub(super) engine: &'c Direct,
-    /// The part that was taken out of the call, to be appended later.
-    pub(super) held: Option<Value>,
+    /// The part that was taken out of the call, to be done later.
+    pub(super) held: Option<Held>,
+}
+
+/// The part that was taken out of a call.
+pub(super) enum Held {
+    /// A segment of the log.
+    Segment(Value),
+    /// An update of reserved claims.
+    Reservation(Value),
 }
 
 impl Seen<'_> {

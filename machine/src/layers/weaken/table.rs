@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::call::Reply;
-use super::row::{Row, Seen, answer, input, swallows};
+use super::row::{Held, Row, Seen, answer, input, swallows};
 use super::take_out::{CHECKPOINTS, counting, is_of_log, remove_clause, remove_condition, remove_consistency};
-use super::{first_details, lanes};
+use super::{first_details, lanes, reservations};
 use crate::layers::attributes::{is_of_head, text};
 
 /// A time that has passed, in seconds since 1970, and not so long ago that DynamoDB would ignore it.
@@ -66,6 +66,8 @@ pub enum Weakness {
     FixedLookBack,
     /// The sweep's clock is an hour ahead.
     EarlySweep,
+    /// The sweep looks whether its claims are within the limit of their date, and reserves them after it has made them.
+    LateReservation,
     /// A redrive knows no last dispatch attempt.
     EndlessRedrive,
     /// No redrive runs.
@@ -175,7 +177,7 @@ static TABLE: &[(Weakness, Row)] = &[
             }
         }),
     ),
-    (Weakness::Lanes, input(&[], |seen| seen.held = lanes::take(seen.input))),
+    (Weakness::Lanes, input(&[], |seen| seen.held = lanes::take(seen.input).map(Held::Segment))),
     (Weakness::FirstDetails, input(&[], |seen| first_details::send(seen.engine, seen.input))),
     (
         Weakness::OverwritingDetails,
@@ -281,6 +283,7 @@ static TABLE: &[(Weakness, Row)] = &[
             }
         }),
     ),
+    (Weakness::LateReservation, input(&["daily-due-sweeper"], |seen| seen.held = reservations::take(seen))),
     (Weakness::LostHead, swallows(&["ingest"], puts_head)),
     (Weakness::LostCopy, swallows(&["archive"], puts_head)),
     (Weakness::HotFirst, swallows(&["settle"], puts_head)),

@@ -22,6 +22,15 @@ pub(super) fn remove_condition(write: &mut Value) {
     keep_mentioned(write, &expression);
 }
 
+/// Removes what an update adds, with the placeholders that only it mentions. Its condition stays.
+pub(super) fn remove_added(write: &mut Value) {
+    let update = write["UpdateExpression"].as_str().unwrap_or_default();
+    let (update, _) = update.split_once(" ADD ").unwrap_or((update, ""));
+    let left = format!("{update} {}", write["ConditionExpression"].as_str().unwrap_or_default());
+    write["UpdateExpression"] = update.to_owned().into();
+    keep_mentioned(write, &left);
+}
+
 /// Keeps the placeholders that an expression mentions.
 fn keep_mentioned(write: &mut Value, expression: &str) {
     for mentioned in ["ExpressionAttributeValues", "ExpressionAttributeNames"] {
@@ -84,6 +93,15 @@ mod tests {
         });
         remove_clause(&mut clause, " AND due = :due");
         assert_eq!(clause, json!({ "ConditionExpression": "a = :a", "ExpressionAttributeValues": { ":a": 1 } }));
+        let mut added = json!({
+            "ConditionExpression": "#0 <= :room", "UpdateExpression": "SET e = :e ADD #0 :0, #1 :1",
+            "ExpressionAttributeNames": { "#0": "payments", "#1": "EUR" },
+            "ExpressionAttributeValues": { ":room": 1, ":e": 2, ":0": 3, ":1": 4 },
+        });
+        remove_added(&mut added);
+        assert_eq!(added["UpdateExpression"], "SET e = :e");
+        assert_eq!(added["ExpressionAttributeNames"], json!({ "#0": "payments" }));
+        assert_eq!(added["ExpressionAttributeValues"], json!({ ":room": 1, ":e": 2 }));
         let without = input.clone();
         remove_condition(&mut input);
         assert_eq!(input, without);

@@ -101,6 +101,7 @@ async fn what_is_final_never_overwrites_and_takes_one_request() {
         assert_eq!(asked.len(), 1, "{asked:?}");
         assert!(asked[0].starts_with("PUT /reports/billing/reports/1 "), "{}", asked[0]);
         assert_eq!((header(&asked[0], "if-none-match"), header(&asked[0], "content-length")), (Some("*"), Some("6")));
+        assert_eq!(header(&asked[0], "x-amz-checksum-sha256"), Some("vvV+x/U6bUC+tkCngKY5yDvCmsipgW8fxsXG3Nk8RyE="));
     }
 }
 

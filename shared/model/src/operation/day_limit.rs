@@ -130,7 +130,16 @@ impl DayLimit {
     }
 }
 
+/// The statuses of payments that were claimed.
+const CLAIMED: [Status; 3] = [Status::Pending, Status::Processed, Status::Failed];
+
 impl DayTotal {
+    /// The payments of a date that were claimed, by its counters.
+    #[must_use]
+    pub fn claimed(counts: &DayCounts) -> Self {
+        Self::from_counts(counts, &CLAIMED)
+    }
+
     /// The payments of a date in some statuses, by its counters. Numbers below zero, of counters that lag, count as zero.
     #[must_use]
     pub fn from_counts(counts: &DayCounts, statuses: &[Status]) -> Self {

@@ -18,6 +18,12 @@ const ID_DIGITS: usize = 16;
 /// The most payments that one plan selects by their ids. A request has 39 bytes for each: 156 KB of the 256 KB of an invocation.
 pub const MAX_IDS: usize = 4_000;
 
+/// The most payments that one plan selects by the ids of a file.
+pub const MAX_FILE_IDS: usize = 100_000;
+
+/// The longest name of a file of ids, in bytes.
+const MAX_NAME: usize = 60;
+
 /// The most due dates of a selection by account.
 pub const MAX_DATES: u32 = 92;
 
@@ -75,9 +81,28 @@ pub enum Selector {
     /// The payments that a client created from one time to another: `{"client":{"name":"feed","from":"2026-12-01T08:00:00Z",
     /// "to":"2026-12-01T09:30:00Z"}}`.
     Client(ClientTime),
+    /// Payments by the ids of a file, one a line, which an operator has put as `undo/ids/feed-1.txt`: `{"file":"feed-1"}`.
+    File(String),
     /// All payments of a due date: `{"dueDate":"2026-12-01"}`.
     #[serde(deserialize_with = "text")]
     DueDate(BusinessDate),
+}
+
+impl Selector {
+    /// The fields of the console's form that selects the same.
+    #[must_use]
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let of_time = |(name, value): (&'static str, &str), from: &dyn Display, to: &dyn Display| {
+            vec![(name, value.to_owned()), ("from", from.to_string()), ("to", to.to_string())]
+        };
+        match self {
+            Self::Ids(ids) => vec![("ids", ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))],
+            Self::Account { id, from, to } => of_time(("account", id.as_str()), from, to),
+            Self::Client(ClientTime { name, from, to }) => of_time(("client", name), from, to),
+            Self::File(name) => vec![("file", name.clone())],
+            Self::DueDate(date) => vec![("due", date.to_string())],
+        }
+    }
 }
 
 /// A client, and the time in which it created payments.
@@ -161,8 +186,11 @@ impl Approved {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// No payment is selected, or too many are.
-    #[error("\"ids\" has {0} ids; give 1 to {MAX_IDS}, or select an account or a due date")]
+    #[error("\"ids\" has {0} ids; give 1 to {MAX_IDS}, or the others in a file")]
     Ids(usize),
+    /// The name of the file cannot be one.
+    #[error("\"file\" needs a name of 1 to {MAX_NAME} letters, digits, - and _: that of undo/ids/<name>.txt")]
+    File,
     /// The first date is after the last, or too many are between them.
     #[error("\"from\" ({0}) to \"to\" ({1}) are not 1 to {MAX_DATES} dates; give the earlier date as \"from\"")]
     Dates(BusinessDate, BusinessDate),
@@ -194,10 +222,16 @@ impl Request {
             {
                 Err(RequestError::Client)
             }
+            Self::Plan { select: Selector::File(name), .. } if !is_name(name) => Err(RequestError::File),
             Self::Run(approved) if approved.consent() == Consent::Alone => Err(RequestError::Alone),
             _ => Ok(self),
         }
     }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    (1..=MAX_NAME).contains(&name.len()) && is_plain
 }
 
 fn text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -237,15 +271,23 @@ mod tests {
         let time = |text: &str| text.parse().unwrap();
         let (begin, end) = (time("2026-12-01T08:00:00Z"), time("2026-12-01T09:30:00Z"));
         let feed = ClientTime { name: "feed".to_owned(), from: begin, to: end };
-        for (select, want) in [
-            (json!({ "ids": [id] }), Selector::Ids(vec![id.parse().unwrap()])),
-            (json!({ "dueDate": "2026-12-01" }), Selector::DueDate(from)),
-            (client("feed", "2026-12-01T08:00:00Z", "2026-12-01T09:30:00Z"), Selector::Client(feed)),
+        for (select, want, fields) in [
+            (json!({ "ids": [id] }), Selector::Ids(vec![id.parse().unwrap()]), format!("ids={id}")),
+            (json!({ "dueDate": "2026-12-01" }), Selector::DueDate(from), "due=2026-12-01".to_owned()),
+            (json!({ "file": "feed-1" }), Selector::File("feed-1".to_owned()), "file=feed-1".to_owned()),
+            (
+                client("feed", "2026-12-01T08:00:00Z", "2026-12-01T09:30:00Z"),
+                Selector::Client(feed),
+                "client=feed&from=2026-12-01T08:00:00Z&to=2026-12-01T09:30:00Z".to_owned(),
+            ),
             (
                 json!({ "account": { "id": "tenant", "from": "2026-12-01", "to": "2026-12-03" } }),
                 Selector::Account { id: "tenant".parse().unwrap(), from, to },
+                "account=tenant&from=2026-12-01&to=2026-12-03".to_owned(),
             ),
         ] {
+            let form: Vec<_> = want.fields().iter().map(|(name, value)| format!("{name}={value}")).collect();
+            assert_eq!(form.join("&"), fields);
             assert_eq!(plan(select), Ok(Request::Plan { id: ID.parse().unwrap(), select: want }));
         }
         assert_eq!(read(json!({ "action": "continue" })), Ok(Request::Continue));
@@ -271,6 +313,10 @@ mod tests {
             (client("feed", "2026-12-01T08:00:00Z", "2026-12-01T08:00:00Z"), true),
             (client("feed", "2026-12-01T08:00:01Z", "2026-12-01T08:00:00Z"), false),
             (client("", "2026-12-01T08:00:00Z", "2026-12-01T08:00:00Z"), false),
+            (json!({ "file": "a".repeat(60) }), true),
+            (json!({ "file": "a".repeat(61) }), false),
+            (json!({ "file": "" }), false),
+            (json!({ "file": "../plan-1" }), false),
         ] {
             assert_eq!(plan(select).is_ok(), is_valid);
         }

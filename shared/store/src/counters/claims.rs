@@ -4,7 +4,7 @@
 //! After a crash it has more, by what was reserved and not claimed. The number of claims is `payments`, and a sum's name is its
 //! currency. `heldSince` is there while the limit holds the date.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{NaiveTime, TimeDelta};
@@ -51,6 +51,8 @@ impl DayClaims {
                 claims.reserved.sums.insert(currency, whole()?.parse()?);
             }
         }
+        // What was given back leaves a zero.
+        claims.reserved.sums.retain(|_, sum| *sum != 0);
         let time = |name: &str| Some(text_of(item, name)).filter(|at| !at.is_empty()).map(str::parse).transpose();
         (claims.held_since, claims.freed_at) = (time(HELD_SINCE)?, time(FREED_AT)?);
         Ok(claims)
@@ -191,17 +193,18 @@ impl Store {
         conditional("UpdateItem", given).map(drop)
     }
 
-    /// Raises the reserved claims of a date to what the counters show, if nothing was reserved since `seen`: after a restore of the
-    /// table, or if claims were made without a limit. Returns whether it did. 1 write unit for each KB.
-    pub async fn raise_claims(
+    /// Corrects the reserved claims of a date, if nothing was reserved since `seen`: by the counters, after a restore of the table, or if
+    /// claims were made without a limit. Returns whether it did. 1 write unit for each KB.
+    pub async fn correct_claims(
         &self,
         date: BusinessDate,
         seen: &DayTotal,
-        claimed: &DayTotal,
+        right: &DayTotal,
     ) -> Result<bool, StoreError> {
-        let (before, mut change) = (numbers(seen).collect::<BTreeMap<_, _>>(), Change::default());
-        for (name, sum) in numbers(&seen.raised_to(claimed)) {
-            let known = before.get(&name).copied().unwrap_or(0);
+        let (before, after): (BTreeMap<_, _>, BTreeMap<_, _>) = (numbers(seen).collect(), numbers(right).collect());
+        let mut change = Change::default();
+        for name in before.keys().chain(after.keys()).cloned().collect::<BTreeSet<_>>() {
+            let [known, sum] = [&before, &after].map(|numbers| numbers.get(&name).copied().unwrap_or(0));
             let (name, value) = change.place(name, sum);
             change.terms.push(format!("{name} = {value}"));
             change.values.push((format!("{value}seen"), number(known)));

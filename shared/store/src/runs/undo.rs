@@ -38,6 +38,8 @@ pub struct Undo {
 pub struct UndoPlan {
     /// Its number. The first is 1.
     pub number: u32,
+    /// The fields of the console's form that selects the same again; empty if they are too long.
+    pub select: BTreeMap<String, String>,
     /// The SHA-256 of its file, in lower-case hexadecimal digits.
     pub sha256: String,
     /// The reasons why it may lack selected payments.
@@ -82,6 +84,8 @@ struct UndoItem {
 #[serde(rename_all = "camelCase")]
 struct PlanItem {
     number: u32,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    select: BTreeMap<String, String>,
     sha256: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     inexact: Vec<String>,
@@ -132,6 +136,9 @@ impl Undo {
 
     fn parse(id: &UndoId, item: Item) -> Result<Self, Fault> {
         let UndoItem { revision, plans } = serde_dynamo::from_item(item)?;
+        if revision == u64::MAX {
+            return Err("its revision is the last number, so no change could follow".into());
+        }
         let plans = plans.into_iter().map(PlanItem::parse).collect::<Result<_, _>>()?;
         Ok(Self { id: id.clone(), revision, plans })
     }
@@ -155,6 +162,7 @@ impl From<&UndoPlan> for PlanItem {
         });
         Self {
             number: plan.number,
+            select: plan.select.clone(),
             sha256: plan.sha256.clone(),
             inexact: plan.inexact.clone(),
             payments: plan.payments,
@@ -183,6 +191,7 @@ impl PlanItem {
         };
         Ok(UndoPlan {
             number: self.number,
+            select: self.select,
             sha256: self.sha256,
             inexact: self.inexact,
             payments: self.payments,
@@ -279,6 +288,7 @@ mod tests {
         };
         let plan = |number| UndoPlan {
             number,
+            select: [("client".to_owned(), "feed".to_owned())].into(),
             sha256: "f".repeat(64),
             inexact: Vec::new(),
             payments: 2_000_000,
@@ -306,6 +316,7 @@ mod tests {
         for (name, value) in [
             ("revision", Some(AttributeValue::S("1".to_owned()))),
             ("revision", None),
+            ("revision", Some(number(u64::MAX))),
             ("plans", Some(AttributeValue::L(vec![number(1)]))),
             ("plans", None),
         ] {

@@ -92,8 +92,13 @@ impl Bank {
 
     /// The same day, with more events at its moments.
     pub(super) async fn with(also: impl AsyncFn(&Self, Moment) -> Result<()>) -> Result<Self> {
-        let world = World::with(|environment| environment.shards = 1).await?;
-        let mut bank = Self::in_world(world).await?;
+        Self::under("", also).await
+    }
+
+    /// The same day under a limit of each date, or without one.
+    pub(super) async fn under(limit: &str, also: impl AsyncFn(&Self, Moment) -> Result<()>) -> Result<Self> {
+        let world = World::with(|environment| (environment.shards, environment.max_day) = (1, limit.to_owned()));
+        let mut bank = Self::in_world(world.await?).await?;
         // The log is older than the events that a restore to T reads of it.
         bank.set_clock(BEGINNING)?;
         bank.create("z", "2026-12-01").await?;

@@ -187,7 +187,8 @@ async fn limits(store: &Store, is_again: bool, now: UtcSecond) -> Result<()> {
     let (date, up_to) = ("2026-12-01".parse()?, "payments=9".parse::<DayLimit>()?);
     let reason = if is_again { "it is right" } else { "it is large" }.to_owned();
     let change = SwitchChange { by: Actor::operator("ada"), at: now, reason };
-    let claims = [Money { amount: "5".parse()?, currency: "GBP".parse()? }].into_iter().collect();
+    let amount = if is_again { "7" } else { "5" };
+    let claims = [Money { amount: amount.parse()?, currency: "GBP".parse()? }].into_iter().collect();
     ensure!(store.reserve_claims(date, &claims, &up_to, None).await?, "it is within the limit");
     let version = 1 + u64::from(is_again);
     ensure!(store.release_day(date, &DayRelease { version, up_to, change }).await?, "it is released");
@@ -205,7 +206,16 @@ async fn undos(store: &Store, is_again: bool, now: UtcSecond) -> Result<()> {
         ended_at: None,
     };
     let (totals, sha256) = (BTreeMap::new(), "f".repeat(64));
-    let plan = UndoPlan { number: 1, sha256, inexact: Vec::new(), payments: 0, totals, held_at: now, run: Some(run) };
+    let plan = UndoPlan {
+        number: 1,
+        select: Default::default(),
+        sha256,
+        inexact: Vec::new(),
+        payments: 0,
+        totals,
+        held_at: now,
+        run: Some(run),
+    };
     let undo = |id: &str, revision| anyhow::Ok(Undo { id: id.parse()?, revision, plans: vec![plan.clone()] });
     ensure!(store.change_undo(&undo("0123456789abcdef", 1 + u64::from(is_again))?).await?, "it is changed");
     if is_again {

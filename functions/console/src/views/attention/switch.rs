@@ -5,7 +5,7 @@ use payments_model::{BusinessDate, Switch, UtcSecond};
 
 use crate::actions::switch::dates_in_words;
 use crate::guides::{DAY_HELD, HELD_FOR_LONG, PAYMENTS_STOPPED, Place, REQUESTS_WAITING, SWITCH_UNREADABLE};
-use crate::html::{foreign, grouped, link};
+use crate::html::{day, foreign, grouped, link};
 use crate::operations::QueueState;
 use crate::times::Times;
 use crate::views::attention::trouble::Trouble;
@@ -35,15 +35,15 @@ pub(super) fn troubles(switch: Option<Switch>, times: Times) -> Vec<Trouble> {
 
 /// A date whose limit holds its payments.
 pub(super) fn beyond_limit(date: BusinessDate, since: UtcSecond, count: i64, times: Times) -> Trouble {
-    let title = format!("Payments due {} are held by their limit", dates_in_words(date, date));
+    let title = format!("Payments due {} are held by MaxDay", dates_in_words(date, date));
     let more = html! { (grouped(count.into())) " scheduled, since " (times.brief_text(since)) };
     Trouble { view: "day", target: day_link(date), runbook: DAY_HELD, until: None, title, more }
 }
 
 /// A date whose claims cannot be read, so the sweep claims nothing of it.
 pub(super) fn unknown_claims(date: BusinessDate) -> Trouble {
-    let title = format!("Claims {} unknown", dates_in_words(date, date));
-    let more = html! { "Nothing of the date is claimed. Correct its item, which the function’s log names" };
+    let title = format!("Claims of {} unknown", day(date));
+    let more = html! { "Nothing more of the date is claimed. Correct the item CLAIMS / " (date) " of the hot table" };
     Trouble { view: "day", target: day_link(date), runbook: DAY_HELD, until: None, title, more }
 }
 

@@ -21,6 +21,9 @@ pub(crate) fn ran(plan: &UndoPlan, run: &UndoRun, times: Times) -> Markup {
 /// The reasons why a plan may lack payments.
 pub(crate) fn inexact(plan: &UndoPlan) -> Markup {
     html! {
+        @if plan.select.contains_key("client") {
+            p class="quiet" { "By the event log, which does not show that a shard of the stream stands still. It has all payments only if CountsBehind and RecordsFailing were quiet when it was planned." }
+        }
         @if !plan.inexact.is_empty() {
             div class="notice" {
                 h3 { "This plan may lack payments" }

@@ -18,13 +18,18 @@ use crate::views::switch::plans::{inexact, ran, totals};
 type Field = (&'static str, &'static str, &'static str);
 
 /// The forms: a title, a note, and the fields.
-const FORMS: [(&str, &str, &[Field]); 3] = [
+const FORMS: [(&str, &str, &[Field]); 4] = [
     ("Due date", "All its payments", &[("due", "Due date", "date")]),
     ("Account", "By due dates", &[("account", "Account", "text"), ("from", "From", "date"), ("to", "To", "date")]),
     (
         "Client and time",
         "By the event log; times such as 2026-12-01T08:00:00Z",
         &[("client", "Client", "text"), ("from", "From", "text"), ("to", "To", "text")],
+    ),
+    (
+        "A file of ids",
+        "Up to 100,000, one a line, put as undo/ids/<name>.txt into the bucket of reports",
+        &[("file", "Name", "text")],
     ),
 ];
 
@@ -62,7 +67,7 @@ fn forms() -> Markup {
                 div class="fields" { @for (name, label, kind) in fields { label { (label) input name=(name) type=(kind) required; } } }
             })))
         }
-        (panel(&html! { "Plan by ids" }, &html! { "Up to 200" }, &form(&html! {
+        (panel(&html! { "Plan by ids" }, &html! { "Up to 200; more in a file" }, &form(&html! {
             label { "Ids, one a line" textarea name="ids" rows="4" maxlength="8000" required {} }
         })))
     }
@@ -71,13 +76,20 @@ fn forms() -> Markup {
 fn shown(id: &str, undo: &Result<Undo, StoreError>, times: Times) -> Markup {
     let content = match undo {
         Err(_) => html! { p class="pad" { span class="pill stop" { "Unreadable" } " See " (UNDO_UNFINISHED) "." } },
-        Ok(undo) => html! { @for plan in undo.plans.iter().rev() { (planned(&undo.id, plan, times)) } },
+        Ok(undo) => {
+            html! { @for (place, plan) in undo.plans.iter().rev().enumerate() { (planned(&undo.id, (plan, place == 0), times)) } }
+        }
     };
     panel(&html! { "Undo " span class="id" { (id) } }, &html! {}, &content)
 }
 
-fn planned(id: &UndoId, plan: &UndoPlan, times: Times) -> Markup {
+fn planned(id: &UndoId, (plan, is_last): (&UndoPlan, bool), times: Times) -> Markup {
     let number = plan.number.to_string();
+    let can_run = plan.run.is_none() && plan.payments > 0;
+    // Another plan of the same undo selects the same again.
+    let select = plan.select.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let mut again: Vec<(&str, &str)> = if is_last { select.collect() } else { Vec::new() };
+    again.extend((!again.is_empty()).then_some(("undo", id.as_str())));
     html! {
         dl class="facts" {
             (fact("Plan", &html! { (plan.number) ", held since " (times.at(plan.held_at)) }))
@@ -89,8 +101,11 @@ fn planned(id: &UndoId, plan: &UndoPlan, times: Times) -> Markup {
             }
         }
         (inexact(plan))
-        @if plan.run.is_none() && plan.payments > 0 {
-            div class="pad row" { (opens(undo::ACTION, "Undo…", "danger", &[("undo", id.as_str()), ("plan", &number)])) }
+        @if can_run || !again.is_empty() {
+            div class="pad row" {
+                @if can_run { (opens(undo::ACTION, "Undo…", "danger", &[("undo", id.as_str()), ("plan", &number)])) }
+                @if !again.is_empty() { (opens(PLAN_UNDO, "Plan again…", "", &again)) }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The payments of a status that have been due for the longest time, across all shards.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 use maud::{Markup, html};
@@ -27,8 +27,8 @@ pub(crate) struct Late {
     unread: usize,
     /// The switch, whose holds keep scheduled payments from their claim.
     switch: Option<Switch>,
-    /// The due dates of the rows that their limit holds.
-    limited: BTreeSet<BusinessDate>,
+    /// The due dates that their limit holds, and whether their items can be read.
+    limited: BTreeMap<BusinessDate, bool>,
 }
 
 impl Console {
@@ -51,7 +51,7 @@ impl Console {
         let pages: Vec<_> = pages.try_collect().await?;
         let unread = pages.iter().filter(|page| page.is_none()).count();
         let switch = if status == Status::Scheduled { self.known_switch().await? } else { None };
-        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, switch, limited: BTreeSet::new() };
+        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, switch, limited: BTreeMap::new() };
         for page in pages.into_iter().flatten() {
             late.more |= page.next.is_some();
             for row in page.rows {
@@ -71,17 +71,18 @@ impl Console {
         if status == Status::Scheduled
             && let Some((first, last)) = dates().min().zip(dates().max())
         {
-            late.limited = self.store.days_held(first, last).await?.into_keys().collect();
+            let held = self.store.days_held(first, last).await?;
+            late.limited = held.into_iter().map(|(date, known)| (date, known.is_ok())).collect();
         }
         Ok(late)
     }
 }
 
 impl Late {
-    /// The due dates of the rows that their limit holds.
+    /// The due dates of the rows that their limit holds, as far as their items can be read.
     pub(super) fn limited(&self) -> impl Iterator<Item = BusinessDate> {
-        let has_row = |date: &&BusinessDate| self.rows.iter().any(|row| row.due.due_date == **date);
-        self.limited.iter().filter(has_row).copied()
+        let has_row = |date: &BusinessDate| self.rows.iter().any(|row| row.due.due_date == *date);
+        self.limited.iter().filter(|(_, is_known)| **is_known).map(|(date, _)| *date).filter(has_row)
     }
 
     /// The payments and shards that could not be read.
@@ -102,7 +103,7 @@ impl Late {
         let since = times.now.as_chrono() - row.due.due_at.as_chrono();
         let is_late = row.due.status == Status::Scheduled && since >= LATE;
         let date = row.due.due_date;
-        if self.limited.contains(&date) || self.switch.as_ref().is_some_and(|switch| switch.is_held(date)) {
+        if self.limited.contains_key(&date) || self.switch.as_ref().is_some_and(|switch| switch.is_held(date)) {
             format!("{}, held", times.age(row.due.due_at))
         } else if is_late {
             format!("{} late", span(since.num_seconds()))

@@ -10,30 +10,30 @@ const MAX_NUMBER_BYTES: usize = 20;
 
 /// The payments that a turn of the switch frees, about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Freed {
+pub(crate) struct Freed {
     /// Scheduled payments that the sweep may then claim.
-    pub(super) claims: u64,
+    pub(crate) claims: u64,
     /// Pending payments, whose skipped requests a redrive then sends. A release frees none.
-    pub(super) pending: u64,
+    pub(crate) pending: u64,
 }
 
 /// The state that a preview showed: the version of the switch, and what the turn frees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) version: u64,
-    pub(super) freed: Freed,
+pub(crate) struct Seen {
+    pub(crate) version: u64,
+    pub(crate) freed: Freed,
 }
 
 impl Seen {
     /// Reads the fields. A preview has none.
-    pub(super) fn read(form: &mut Form) -> Result<Option<Self>, Problem> {
+    pub(crate) fn read(form: &mut Form) -> Result<Option<Self>, Problem> {
         let (version, claims) = (number(form, "version")?, number(form, "claims")?);
         let pending = number(form, "pending")?.unwrap_or(0);
         Ok(version.zip(claims).map(|(version, claims)| Self { version, freed: Freed { claims, pending } }))
     }
 
     /// The fields from which [`Self::read`] reads the same again.
-    pub(super) fn fields(self) -> Vec<(&'static str, String)> {
+    pub(crate) fn fields(self) -> Vec<(&'static str, String)> {
         let Freed { claims, pending } = self.freed;
         let mut fields = vec![("version", self.version.to_string()), ("claims", claims.to_string())];
         fields.extend((pending > 0).then(|| ("pending", pending.to_string())));
@@ -43,23 +43,23 @@ impl Seen {
 
 impl Freed {
     /// In words.
-    pub(super) fn named(self) -> String {
+    pub(crate) fn named(self) -> String {
         format!("{} to claim, {} pending", grouped(self.claims.into()), grouped(self.pending.into()))
     }
 
     /// Whether it is more than was shown, by more than comes while two persons decide: what one person may free, or a hundredth.
-    pub(super) fn is_beyond(self, shown: Self) -> bool {
+    pub(crate) fn is_beyond(self, shown: Self) -> bool {
         let is_more = |now: u64, shown: u64| now > shown.saturating_add(ALONE.max(shown / 100));
         is_more(self.claims, shown.claims) || is_more(self.pending, shown.pending)
     }
 }
 
 /// The numbers of a turn now, for the second person.
-pub(super) struct Now {
+pub(crate) struct Now {
     /// In words.
-    pub(super) named: String,
+    pub(crate) named: String,
     /// Whether they are more than the first person saw.
-    pub(super) is_beyond: bool,
+    pub(crate) is_beyond: bool,
 }
 
 fn number(form: &mut Form, field: &'static str) -> Result<Option<u64>, Problem> {

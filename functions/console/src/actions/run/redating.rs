@@ -18,16 +18,16 @@ use crate::views::dates::mark;
 
 /// The numbers that a redate's preview showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(crate) struct Shown {
     /// The closed dates.
-    pub(super) dates: usize,
+    pub(crate) dates: usize,
     /// Their payments that are scheduled, in all currencies.
-    pub(super) payments: u64,
+    pub(crate) payments: u64,
 }
 
 impl Console {
     /// The dates whose payments a redate moves, each with its scheduled payments.
-    pub(super) async fn closed_dates(&self, plan: Plan) -> Result<Vec<(BusinessDate, i64)>, Problem> {
+    pub(crate) async fn closed_dates(&self, plan: Plan) -> Result<Vec<(BusinessDate, i64)>, Problem> {
         let dates = plan.dates;
         let (Some(first), Some(last)) = (dates.first(), dates.last()) else { return Ok(Vec::new()) };
         let counters = self.store.counters(*first, *last).await?;
@@ -36,7 +36,7 @@ impl Console {
     }
 
     /// The effect of a redate on these dates.
-    pub(super) fn redated(
+    pub(crate) fn redated(
         &self,
         dates: &[(BusinessDate, i64)],
         calendar: &str,
@@ -98,7 +98,7 @@ fn counted_so_far(runs: &Runs, times: Times) -> Markup {
 }
 
 /// The numbers that a preview of a redate shows.
-pub(super) fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
+pub(crate) fn numbers(dates: &[(BusinessDate, i64)]) -> Shown {
     let payments = dates.iter().map(|(_, scheduled)| u64::try_from(*scheduled).unwrap_or_default()).sum();
     Shown { dates: dates.len(), payments }
 }

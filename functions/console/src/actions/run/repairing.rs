@@ -17,7 +17,7 @@ use crate::views::bank::counts_in_words;
 const MOST: usize = 31;
 
 /// The drift of dates, in order.
-pub(super) struct Drift(Vec<Drifted>);
+pub(crate) struct Drift(Vec<Drifted>);
 
 /// A date that drifted.
 struct Drifted {
@@ -45,7 +45,7 @@ impl Drifted {
 
 impl Drift {
     /// The plan on which two persons agree; `None` if no date can be repaired yet.
-    pub(super) fn plan(&self, now: UtcSecond) -> Option<String> {
+    pub(crate) fn plan(&self, now: UtcSecond) -> Option<String> {
         let can_repair = self.0.iter().any(|drifted| drifted.repairable_from() <= now);
         can_repair.then(|| self.lines())
     }
@@ -54,7 +54,7 @@ impl Drift {
         drift(&self.0.iter().map(Drifted::line).collect::<Vec<_>>())
     }
 
-    pub(super) fn shown(&self, times: Times) -> Markup {
+    pub(crate) fn shown(&self, times: Times) -> Markup {
         if self.0.is_empty() {
             return html! { p class="notice" { "No recount found that the counters of these dates differ from their payments. Recount them first." } };
         }
@@ -74,7 +74,7 @@ impl Drift {
 
 impl Console {
     /// The drift of dates: the findings of the recount, and each lane of the counters.
-    pub(super) async fn drift(&self, from: BusinessDate, to: BusinessDate) -> Result<Drift, Problem> {
+    pub(crate) async fn drift(&self, from: BusinessDate, to: BusinessDate) -> Result<Drift, Problem> {
         self.recounted_dates(Some(from), Some(to))?;
         let (findings, mut counters) = (self.store.evidence(from, to).await?, self.store.counters(from, to).await?);
         if findings.len() > MOST {
@@ -90,7 +90,7 @@ impl Console {
     }
 
     /// Checks that the drift is as it was shown.
-    pub(super) async fn require_same_drift(
+    pub(crate) async fn require_same_drift(
         &self,
         (from, to): (BusinessDate, BusinessDate),
         shown: Option<&str>,

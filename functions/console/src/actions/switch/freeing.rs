@@ -3,13 +3,13 @@
 use payments_http::{Problem, ProblemKind};
 use payments_model::{BusinessDate, Status, Switch};
 
-use crate::actions::freed::{Freed, Now};
+use crate::actions::switch::freed::{Freed, Now};
 use crate::actions::switch::{DAYS_BACK, DAYS_COUNTED, Turn, TurnSwitch};
 use crate::function::Console;
 
 impl Console {
     /// The payments that a turn frees: one read of the counters.
-    pub(super) async fn freed(&self, turn: Turn, known: &Switch) -> Result<Freed, Problem> {
+    pub(in super::super) async fn freed(&self, turn: Turn, known: &Switch) -> Result<Freed, Problem> {
         let today = self.today();
         match turn {
             Turn::Release(from, to, _) => Ok(Freed { claims: self.scheduled(from, to).await?.0, pending: 0 }),
@@ -28,7 +28,7 @@ impl Console {
     }
 
     /// The scheduled payments of some dates, and the first and last date that were counted.
-    pub(super) async fn scheduled(
+    pub(in super::super) async fn scheduled(
         &self,
         from: BusinessDate,
         to: BusinessDate,
@@ -41,7 +41,7 @@ impl Console {
     }
 
     /// Checks that a turn frees no more than its preview showed.
-    pub(super) async fn require_no_more(&self, turn: Turn, known: &Switch) -> Result<(), Problem> {
+    pub(in super::super) async fn require_no_more(&self, turn: Turn, known: &Switch) -> Result<(), Problem> {
         let Some(shown) = turn.seen().map(|seen| seen.freed) else { return Ok(()) };
         let now = self.freed(turn, known).await?;
         if !now.is_beyond(shown) {
@@ -56,7 +56,7 @@ impl Console {
     }
 
     /// The numbers of a turn as they are now, beside those that the first person saw.
-    pub(super) async fn numbers_now(&self, turn: &TurnSwitch) -> Result<Option<Now>, Problem> {
+    pub(in super::super) async fn numbers_now(&self, turn: &TurnSwitch) -> Result<Option<Now>, Problem> {
         let turn = turn.turn();
         let (Some(seen), Some(known)) = (turn.seen(), self.known_switch().await?) else { return Ok(None) };
         let now = self.freed(turn, &known).await?;
