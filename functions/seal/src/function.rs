@@ -86,19 +86,7 @@ impl Seal {
         let parts = Folder(&*self.files).last_parts(before_first).await?;
         let mut damaged = None;
         for (date, counters) in counters {
-<<<<<<< HEAD
             let finished: i64 = STATUSES.map(|status| counters.counts.count(status)).iter().sum();
-            let number = parts.get(&date).copied().unwrap_or(0);
-            let mut rows = self.rows_up_to(date, number).await?;
-            let finished = u64::try_from(finished).unwrap_or(0);
-            if rows < finished {
-                rows = self.seal_date(date, number, deadline, outcome).await?;
-            }
-            if rows < finished {
-                outcome.dates_left += 1;
-                outcome.seal_behind += u64::from(date <= late);
-=======
-            let finished: i64 = crate::date::STATUSES.map(|status| counters.counts.count(status)).iter().sum();
             let (number, finished) = (parts.get(&date).copied().unwrap_or(0), u64::try_from(finished).unwrap_or(0));
             match self.seal_counted(date, (number, finished), deadline, outcome).await {
                 Ok(None) => {}
@@ -113,7 +101,6 @@ impl Seal {
                     damaged.get_or_insert(error);
                 }
                 Err(error) => return Err(error),
->>>>>>> main
             }
         }
         damaged.map_or(Ok(()), Err)
