@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use chrono::TimeDelta;
 use futures::{StreamExt as _, stream};
 use payments_boot::Deadline;
-use payments_model::{BusinessDate, Details, Head, HeadKey, PaymentId, Status, UtcSecond, causes};
+use payments_model::{BusinessDate, Details, Head, HeadKey, PaymentId, UtcSecond, causes};
 use payments_sealed::{MAX_PART_BYTES, PartName, SealedRow, encode};
 use payments_store::{DueRange, DueUntil, MAX_BATCH_GET, StoreError};
 use payments_work::{Halt, at_once, retried};
@@ -14,10 +14,7 @@ use crate::error::SealError;
 use crate::folder::{Folder, Put, path};
 use crate::function::Seal;
 use crate::outcome::SealOutcome;
-use crate::payment::row;
-
-/// The statuses of finished payments.
-pub(crate) const STATUSES: [Status; 3] = [Status::Processed, Status::Failed, Status::Cancelled];
+use crate::payment::{STATUSES, row};
 
 /// The payments that a run reads a second: a million in 17 minutes, two invocations. All heads of one account are in one partition,
 /// which answers 3,000 reads a second.

@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::error::SealError;
 use crate::folder::{Folder, path};
 use crate::outcome::SealOutcome;
+use crate::payment::STATUSES;
 
 /// The time that is kept for the end of a part: its writing takes a few seconds, and its put and its reading back a call each.
 pub const RESERVED: TimeDelta = TimeDelta::seconds(60);
@@ -85,7 +86,7 @@ impl Seal {
         let parts = Folder(&*self.files).last_parts(before_first).await?;
         let mut damaged = None;
         for (date, counters) in counters {
-            let finished: i64 = crate::date::STATUSES.map(|status| counters.counts.count(status)).iter().sum();
+            let finished: i64 = STATUSES.map(|status| counters.counts.count(status)).iter().sum();
             let (number, finished) = (parts.get(&date).copied().unwrap_or(0), u64::try_from(finished).unwrap_or(0));
             match self.seal_counted(date, (number, finished), deadline, outcome).await {
                 Ok(None) => {}

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 
 use payments_http::{PaymentView, VersionsView};
-use payments_model::{AmendmentName, Details, Head};
+use payments_model::{AmendmentName, Details, Head, Status};
 use payments_sealed::SealedRow;
+
+/// The statuses of finished payments.
+pub(crate) const STATUSES: [Status; 3] = [Status::Processed, Status::Failed, Status::Cancelled];
 
 /// Returns the row of a finished payment, or the reason why it has none.
 pub(crate) fn row(head: &Head, all: Vec<Details>) -> Result<SealedRow, String> {

@@ -1,4 +1,4 @@
-//! `seal` alone over the machine: a finished payment that left the hot table is sealed once its date is old, and no other is.
+//! `seal` alone over the machine: finished payments are sealed once their date is old, and no others are.
 
 use std::sync::Arc;
 

@@ -10,6 +10,5 @@ pub(crate) mod insert;
 pub(crate) mod lookup;
 pub(crate) mod redate;
 pub(crate) mod redrive;
-pub(crate) mod seal;
 pub(crate) mod settlement;
 pub(crate) mod transition;
