@@ -59,7 +59,8 @@ impl Folder<'_> {
             let tail = self.0.get_opts(path, options).await?;
             let (len, tail) = (tail.meta.size, tail.bytes().await?);
             match Part::from_tail(len, &tail).map_err(|error| damaged(path, error))? {
-                Tail::Part(part) => return Ok(*part),
+                Tail::Part(part) if is_named(&part, path) => return Ok(*part),
+                Tail::Part(_) => return Err(damaged(path, SealedError::Changed("its name"))),
                 Tail::Longer(more) => bytes = more,
             }
         }
@@ -102,6 +103,11 @@ fn named(path: &Path) -> Option<(BusinessDate, u32)> {
     let (date, name) = rest.strip_prefix(DATE)?.split_once('/')?;
     let (date, number) = (date.parse().ok()?, name.strip_suffix(FileKind::Sealed.ending())?.parse().ok()?);
     (self::path(date, number) == *path).then_some((date, number))
+}
+
+/// Whether the part was written to this path.
+fn is_named(part: &Part, path: &Path) -> bool {
+    named(path).is_some_and(|(date, number)| (&*part.name.due_date, part.name.number) == (&*date.to_string(), number))
 }
 
 fn damaged(path: &Path, error: SealedError) -> SealError {

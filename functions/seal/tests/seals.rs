@@ -63,6 +63,10 @@ async fn a_damaged_part_stops_no_other_date() -> Result<()> {
     given.pass(TimeDelta::days(1));
     let error = run(&given).await.err().context("a damaged part is believed")?;
     assert!(error.to_string().contains(&path), "{error}");
-    files.get(&"sealed/date=2026-11-21/000001.parquet".into()).await?;
+    // That date is sealed, and its part is no other date's.
+    let other = files.get(&"sealed/date=2026-11-21/000001.parquet".into()).await?.bytes().await?;
+    files.put(&path.as_str().into(), other.into()).await?;
+    let error = run(&given).await.err().context("the part of another date is believed")?;
+    assert!(error.to_string().contains(&path), "{error}");
     Ok(())
 }

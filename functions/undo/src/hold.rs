@@ -37,6 +37,10 @@ impl Undo {
             }
             let change = SwitchChange { by: by.clone(), at: self.now(), reason: format!("undo {id}") };
             let Some(holds) = with_room(&switch.holds, &change, &in_a_row(&free)) else {
+                // The holds of others suffice: what the sweep claims after their release is listed as claimed.
+                if free.iter().all(|date| switch.is_held(*date)) {
+                    return Ok(self.now());
+                }
                 return Err(UndoError::Holds(switch.holds.len()));
             };
             let changed = Switch { version: switch.version + 1, holds, ..switch };

@@ -81,8 +81,11 @@ impl Selected {
     /// The reasons why the plan may lack selected payments, with those that the log gave.
     pub(crate) fn doubts(&self, logged: &[String]) -> Vec<String> {
         let unreadable = (self.unreadable > 0).then(|| format!("{} payments cannot be read", self.unreadable));
+        let more = if self.unknown.len() == MAX_EXAMPLES { " or more" } else { "" };
+        let unknown = self.unknown.first();
+        let unknown = unknown.map(|id| format!("{}{more} ids are of no payment, such as {id}", self.unknown.len()));
         let full = (!self.is_complete).then(|| "it is full, so plan again once it has run".to_owned());
-        logged.iter().cloned().chain(unreadable).chain(full).collect()
+        logged.iter().cloned().chain(unreadable).chain(unknown).chain(full).collect()
     }
 
     fn add_unreadable(&mut self, error: &StoreError) {

@@ -157,6 +157,8 @@ async fn a_release_is_of_the_numbers_that_its_preview_showed() -> Result<()> {
     }
     let forged = offer.clone().with("need", "payments=9000,GBP=5000").with("up-to", "payments=9100,GBP=5050");
     assert!(done(&world, "forged", &forged).await?.contains("needs 10 payments, 50.00 GBP now, far from"));
+    let forged = offer.with("need", "payments=10,GBP=5000,EUR=900").with("up-to", "payments=110,GBP=5050,EUR=909");
+    assert!(done(&world, "other", &forged).await?.contains("far from what was shown"));
     assert_eq!(release(&world).await?, None);
     world.answered(preview_of(NAME, "date=today"), 400).await?;
     Ok(())

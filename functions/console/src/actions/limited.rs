@@ -90,7 +90,8 @@ impl Limited {
         let limit = self.max_day.clone().unwrap_or_default();
         let with_margin = |need: &DayLimit| limit.raised_to(&need.with_margin());
         let now = with_margin(&self.excess());
-        if with_margin(shown).admits(&self.need()) && now.raised_to(shown) == now {
+        // Nothing is released that MaxDay does not name: a later one may.
+        if limit.names(shown) && with_margin(shown).admits(&self.need()) && now.raised_to(shown) == now {
             return Ok(());
         }
         let detail =

@@ -101,7 +101,7 @@ impl Console {
         let seen = Seen { version, need: limited.excess() };
         let waits = self.known_switch().await?.is_none_or(|switch| switch.stopped || switch.is_held(release.date));
         let shown = html! {
-            p { "The next sweep claims those that are due, and they are sent. “Up to” includes room for a hundredth more, at least a hundred payments; beyond it the date is held again." }
+            p { "The next sweep claims those that are due, and they are sent. “Up to” has room for a hundredth more, of the number at least a hundred; beyond it the date is held again." }
             @if waits { p class="notice" { "A stop, or a hold of this date, is on in Bank, too: this waits until it ends." } }
             (self.pause_notice())
             (limited.shown(Some(&seen.need.with_margin()), self.times()))

@@ -112,6 +112,13 @@ impl DayLimit {
         Self { payments, sums: self.sums.raised_to(&other.sums) }
     }
 
+    /// Whether this limit has each part of `other`.
+    #[must_use]
+    pub fn names(&self, other: &Self) -> bool {
+        let has_sum = |currency| self.sums().any(|(known, _)| known == currency);
+        (self.payments.is_some() || other.payments.is_none()) && other.sums().all(|(currency, _)| has_sum(currency))
+    }
+
     /// The parts of a total that exceed this limit, as a limit that just admits them. A sum is cut to the largest amount.
     #[must_use]
     pub fn exceeded_by(&self, total: &DayTotal) -> Self {
