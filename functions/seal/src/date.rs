@@ -26,7 +26,7 @@ const CHANGEABLE_DAYS: u32 = 36;
 /// The most queries at once.
 const READS_AT_ONCE: usize = 32;
 
-/// The most payments that the log of one date names.
+/// The most payments that the log of a run names.
 const MAX_NAMED: u64 = 20;
 
 /// A payment that may be sealed, in the order of the parts: by account, due time and id.
@@ -85,6 +85,9 @@ impl Seal {
         let folder = Folder(&*self.files);
         let mut sealed = HashSet::new();
         for number in 1..=*number {
+            if deadline.has_come() {
+                return Err(Stop::Later);
+            }
             *rows = folder.read_ids(&path(date, number), &mut sealed).await?;
         }
         let mut entries = self.entries(date, &sealed, deadline, outcome).await?;
@@ -121,15 +124,15 @@ impl Seal {
         let ranges = self.config.read_shards.all().flat_map(|shard| {
             STATUSES.map(|status| DueRange { shard, status, until: DueUntil::Date(date), after: None })
         });
-        let reads = stream::iter(ranges).map(|range| self.range(range, deadline)).buffer_unordered(READS_AT_ONCE);
+        let reads =
+            stream::iter(ranges).map(|range| self.range(range, sealed, deadline)).buffer_unordered(READS_AT_ONCE);
         let reads: Vec<_> = reads.collect().await;
         let mut entries = Vec::new();
         for read in reads {
             for entry in read? {
                 match entry {
-                    Ok((head, due_at)) if !sealed.contains(&head.slot.payment_id) => entries.push((head, due_at)),
-                    Ok(_) => {}
-                    Err(error) => count_unreadable(outcome, date, None, &error.to_string()),
+                    Ok(entry) => entries.push(entry),
+                    Err(error) => count_unreadable(outcome, Some(date), None, &error.to_string()),
                 }
             }
         }
@@ -141,11 +144,22 @@ impl Seal {
         Ok(entries.into())
     }
 
-    async fn range(&self, range: DueRange, deadline: &Deadline) -> Result<Vec<Result<Entry, StoreError>>, Stop> {
+    /// Returns the entries of a range that no part has. Those of a date are in memory together, so no more are kept.
+    async fn range(
+        &self,
+        range: DueRange,
+        sealed: &HashSet<PaymentId>,
+        deadline: &Deadline,
+    ) -> Result<Vec<Result<Entry, StoreError>>, Stop> {
+        let is_new = |entry: &Result<Entry, StoreError>| match entry {
+            Ok((head, _)) => !sealed.contains(&head.slot.payment_id),
+            Err(_) => true,
+        };
         let (mut entries, mut after) = (Vec::new(), None);
         loop {
             let page = retried(deadline, async || self.store.archived_page(&range, after.clone()).await).await?;
-            entries.extend(page.keys.into_iter().map(|key| key.map(|(due, head)| (head, due.due_at))));
+            let found = page.keys.into_iter().map(|key| key.map(|(due, head)| (head, due.due_at)));
+            entries.extend(found.filter(is_new));
             after = page.next;
             if after.is_none() {
                 return Ok(entries);
@@ -175,7 +189,7 @@ impl Seal {
                             bytes += row.bytes();
                             rows.push(row);
                         }
-                        Err(why) => count_unreadable(outcome, head.due_date, Some(head.payment_id), &why),
+                        Err(why) => count_unreadable(outcome, Some(head.due_date), Some(head.payment_id), &why),
                     }
                 }
             }
@@ -206,8 +220,7 @@ impl Seal {
             match archived.remove(key) {
                 Some(Ok(head)) if is_finished(&head) && !hot.contains(key) => heads.push_back(head),
                 Some(Err(error)) => {
-                    outcome.unreadable += 1;
-                    tracing::error!(%error, "a head cannot be sealed");
+                    count_unreadable(outcome, None, Some(key.slot.payment_id), &error.to_string());
                 }
                 _ => outcome.waiting += 1,
             }
@@ -226,10 +239,10 @@ fn sealed_row(head: &Head, details: Result<Vec<Details>, Halt<StoreError>>) -> R
 }
 
 /// Counts a payment that an operator has to repair.
-fn count_unreadable(outcome: &mut SealOutcome, date: BusinessDate, payment_id: Option<PaymentId>, why: &str) {
+fn count_unreadable(outcome: &mut SealOutcome, date: Option<BusinessDate>, payment_id: Option<PaymentId>, why: &str) {
     outcome.unreadable += 1;
     if outcome.unreadable <= MAX_NAMED {
-        let payment_id = payment_id.map(|id| id.to_string());
-        tracing::error!(%date, payment_id, why, "a payment cannot be sealed");
+        let (date, payment_id) = (date.map(|date| date.to_string()), payment_id.map(|id| id.to_string()));
+        tracing::error!(date, payment_id, why, "a payment cannot be sealed");
     }
 }

@@ -1,6 +1,6 @@
 //! The folder of parts: lists, reads and writes them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
@@ -36,19 +36,16 @@ pub(crate) fn path(date: BusinessDate, number: u32) -> Path {
 }
 
 impl Folder<'_> {
-    /// Returns the last part's number of each date after this one.
-    pub(crate) async fn last_parts(&self, after: BusinessDate) -> Result<BTreeMap<BusinessDate, u32>, SealError> {
+    /// Returns the numbers of the parts of each date after this one.
+    pub(crate) async fn parts(&self, after: BusinessDate) -> Result<BTreeMap<BusinessDate, BTreeSet<u32>>, SealError> {
         let folder = Path::from(FileKind::Sealed.folder());
-        // The last path of a date's folder.
-        let offset = Path::from(format!("{folder}/{DATE}{after}/~"));
+        let offset = Path::from(format!("{folder}/{DATE}{after}"));
         let files: Vec<_> = self.0.list_with_offset(Some(&folder), &offset).try_collect().await?;
-        let mut last = BTreeMap::new();
-        for file in files {
-            let Some((date, number)) = named(&file.location) else { continue };
-            let known: &mut u32 = last.entry(date).or_default();
-            *known = number.max(*known);
+        let mut parts: BTreeMap<BusinessDate, BTreeSet<u32>> = BTreeMap::new();
+        for (date, number) in files.iter().filter_map(|file| named(&file.location)) {
+            parts.entry(date).or_default().insert(number);
         }
-        Ok(last)
+        Ok(parts)
     }
 
     /// Reads the tail of a part.
@@ -56,7 +53,10 @@ impl Folder<'_> {
         let mut bytes = TAIL_BYTES;
         loop {
             let options = GetOptions { range: Some(GetRange::Suffix(bytes)), ..GetOptions::default() };
-            let tail = self.0.get_opts(path, options).await?;
+            let tail = self.0.get_opts(path, options).await.map_err(|error| match error {
+                Error::NotFound { .. } => missing(path),
+                error => error.into(),
+            })?;
             let (len, tail) = (tail.meta.size, tail.bytes().await?);
             match Part::from_tail(len, &tail).map_err(|error| damaged(path, error))? {
                 Tail::Part(part) if is_named(&part, path) => return Ok(*part),
@@ -83,12 +83,16 @@ impl Folder<'_> {
     /// Puts a part, if none has its number, and reads it back.
     pub(crate) async fn put(&self, path: &Path, part: Vec<u8>) -> Result<Put, SealError> {
         let part = Bytes::from(part);
-        let is_new = match self.0.put_opts(path, PutPayload::from(part.clone()), PutMode::Create.into()).await {
-            Ok(_) => true,
-            Err(Error::AlreadyExists { .. }) => false,
-            Err(error) => return Err(error.into()),
+        let put = self.0.put_opts(path, PutPayload::from(part.clone()), PutMode::Create.into()).await;
+        let stored = match (&put, self.0.get(path).await) {
+            // Another put of it has not ended.
+            (Err(Error::AlreadyExists { .. }), Err(Error::NotFound { .. })) => return Ok(Put::Exists),
+            // The reply of a put that was lost is in the folder.
+            (_, Ok(stored)) => stored.bytes().await?,
+            (Ok(_), Err(error)) => return Err(error.into()),
+            (Err(_), Err(_)) => return put.map(|_| Put::Exists).map_err(SealError::from),
         };
-        match (self.0.get(path).await?.bytes().await? == part, is_new) {
+        match (stored == part, put.is_ok()) {
             (true, true) => Ok(Put::Committed),
             (true, false) => Ok(Put::Adopted),
             (false, true) => Err(SealError::Differs(path.to_string())),
@@ -108,6 +112,11 @@ fn named(path: &Path) -> Option<(BusinessDate, u32)> {
 /// Whether the part was written to this path.
 fn is_named(part: &Part, path: &Path) -> bool {
     named(path).is_some_and(|(date, number)| (&*part.name.due_date, part.name.number) == (&*date.to_string(), number))
+}
+
+/// The error of a part that is not there, though a later one is.
+pub(crate) fn missing(path: &Path) -> SealError {
+    damaged(path, SealedError::NotAPart("it is missing"))
 }
 
 fn damaged(path: &Path, error: SealedError) -> SealError {

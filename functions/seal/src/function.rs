@@ -1,5 +1,7 @@
 //! The function: a run seals past dates until all are sealed or the deadline comes.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::error::SealError;
-use crate::folder::{Folder, path};
+use crate::folder::{Folder, missing, path};
 use crate::outcome::SealOutcome;
 use crate::payment::STATUSES;
 
@@ -74,7 +76,7 @@ impl Seal {
         failure.map_or(Ok(outcome), |error| Err(error.into()))
     }
 
-    /// Seals the dates that are not sealed, oldest first.
+    /// Seals the dates that are not sealed, those with the most unsealed payments first: a few that wait hold up no other date.
     async fn seal(&self, deadline: &Deadline, outcome: &mut SealOutcome) -> Result<(), SealError> {
         let ended = |days: u32| {
             let at = self.clock.now().saturating_add(-TimeDelta::days(days.into()));
@@ -83,51 +85,60 @@ impl Seal {
         let (last, late) = (ended(self.config.seal_after_days), ended(self.config.seal_after_days + LATE_AFTER_DAYS));
         let before_first = last.minus_days(LOOK_BACK_DAYS);
         let counters = self.store.counters(before_first.plus_days(1), last).await?;
-        let parts = Folder(&*self.files).last_parts(before_first).await?;
-        let mut damaged = None;
+        let parts = Folder(&*self.files).parts(before_first).await?;
+        let (mut left, mut damaged) = (Vec::new(), None);
         for (date, counters) in counters {
             let finished: i64 = STATUSES.map(|status| counters.counts.count(status)).iter().sum();
-            let (number, finished) = (parts.get(&date).copied().unwrap_or(0), u64::try_from(finished).unwrap_or(0));
-            match self.seal_counted(date, (number, finished), deadline, outcome).await {
-                Ok(None) => {}
-                Ok(Some(is_waiting)) => {
-                    outcome.dates_left += 1;
-                    outcome.seal_behind += u64::from(date <= late && !is_waiting);
-                }
-                // One part stops no other date.
-                Err(error @ (SealError::Damaged(..) | SealError::Differs(_))) => {
-                    tracing::error!(%date, causes = ?causes(&error), "a part cannot be used; the other dates go on");
-                    outcome.dates_left += 1;
-                    damaged.get_or_insert(error);
-                }
-                Err(error) => return Err(error),
+            let (numbers, finished) = (parts.get(&date), u64::try_from(finished).unwrap_or(0));
+            match self.sealed_rows(date, numbers).await {
+                Ok((number, rows)) if rows < finished => left.push((Reverse(finished - rows), date, number, finished)),
+                Ok(_) => {}
+                Err(error) => pass_over(date, error, outcome, &mut damaged)?,
             }
+        }
+        left.sort_unstable();
+        for (_, date, number, finished) in left {
+            // The dates that were not looked at may only wait.
+            let (mut is_behind, waiting) = (number == 0, outcome.waiting);
+            if !deadline.has_come() {
+                match self.seal_date(date, number, deadline, outcome).await {
+                    Ok(rows) if rows >= finished => continue,
+                    Ok(rows) => is_behind = rows + outcome.waiting - waiting < finished,
+                    Err(error) => {
+                        pass_over(date, error, outcome, &mut damaged)?;
+                        continue;
+                    }
+                }
+            }
+            outcome.dates_left += 1;
+            outcome.seal_behind += u64::from(is_behind && date <= late);
         }
         damaged.map_or(Ok(()), Err)
     }
 
-    /// Seals a date that has so many parts and finished payments. Returns whether all that is left waits; `None` if nothing is left.
-    async fn seal_counted(
-        &self,
-        date: BusinessDate,
-        (number, finished): (u32, u64),
-        deadline: &Deadline,
-        outcome: &mut SealOutcome,
-    ) -> Result<Option<bool>, SealError> {
-        let waiting = outcome.waiting;
-        let mut rows = self.rows_up_to(date, number).await?;
-        if rows < finished && !deadline.has_come() {
-            rows = self.seal_date(date, number, deadline, outcome).await?;
+    /// The number of a date's parts, which have the numbers from 1 on, and that of their payments, by the last one.
+    async fn sealed_rows(&self, date: BusinessDate, numbers: Option<&BTreeSet<u32>>) -> Result<(u32, u64), SealError> {
+        let Some(last) = numbers.and_then(BTreeSet::last).copied() else { return Ok((0, 0)) };
+        if let Some(hole) = (1..last).find(|number| !numbers.is_some_and(|numbers| numbers.contains(number))) {
+            return Err(missing(&path(date, hole)));
         }
-        Ok((rows < finished).then_some(rows + outcome.waiting - waiting >= finished))
+        let part = Folder(&*self.files).part(&path(date, last)).await?;
+        Ok((last, part.name.rows_before + part.rows() as u64))
     }
+}
 
-    /// The number of sealed payments of a date, by its last part.
-    async fn rows_up_to(&self, date: BusinessDate, number: u32) -> Result<u64, SealError> {
-        if number == 0 {
-            return Ok(0);
-        }
-        let part = Folder(&*self.files).part(&path(date, number)).await?;
-        Ok(part.name.rows_before + part.rows() as u64)
+/// Leaves a date whose part cannot be used: it stops no other date. Other errors end the run.
+fn pass_over(
+    date: BusinessDate,
+    error: SealError,
+    outcome: &mut SealOutcome,
+    first: &mut Option<SealError>,
+) -> Result<(), SealError> {
+    if !matches!(error, SealError::Damaged(..) | SealError::Differs(_)) {
+        return Err(error);
     }
+    tracing::error!(%date, causes = ?causes(&error), "a part cannot be used; the other dates go on");
+    outcome.dates_left += 1;
+    first.get_or_insert(error);
+    Ok(())
 }

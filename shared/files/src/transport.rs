@@ -13,7 +13,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// The longest one try may take, including the response's body. The largest body is a report of at most 40 MB, which a Lambda function
+/// The longest one try may take, including the response's body. The largest body is a sealed part of some 64 MB, which a Lambda function
 /// sends within a few seconds.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -42,7 +42,7 @@ impl HttpService for SdkService {
 }
 
 impl SdkService {
-    /// Sends a request, and reads the whole response. No response has more than a few MiB.
+    /// Sends a request, and reads the whole response. No response is larger than a sealed part.
     async fn carry(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
