@@ -4,6 +4,7 @@
 
 mod lateness;
 mod limit;
+mod limits;
 mod switch;
 
 use std::collections::{HashMap, HashSet};

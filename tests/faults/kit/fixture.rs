@@ -122,6 +122,12 @@ impl Fixture {
         self.functions_of(task, &self.environment()).await
     }
 
+    /// The same of a bank with other limits of due dates and of payments.
+    pub(crate) async fn functions_under(&self, max_day: &str, max_payment: &str) -> Result<Functions> {
+        let (max_day, max_payment) = (max_day.to_owned(), max_payment.to_owned());
+        self.functions_of(0, &Environment { max_day, max_payment, ..self.environment() }).await
+    }
+
     /// The same of a bank whose calendar has closed Saturdays since.
     pub(crate) async fn redating_of_task(&self, task: usize) -> Result<Functions> {
         self.functions_of(task, &closing(&self.environment())).await
