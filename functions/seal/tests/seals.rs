@@ -63,7 +63,7 @@ async fn a_damaged_part_stops_no_other_date() -> Result<()> {
     given.pass(TimeDelta::days(1));
     let error = run(&given).await.err().context("a damaged part is believed")?;
     assert!(error.to_string().contains(&path), "{error}");
-    // That date is sealed, and its part is no other date's.
+    // That date is sealed, and the part belongs to its date alone.
     let other = files.get(&"sealed/date=2026-11-21/000001.parquet".into()).await?.bytes().await?;
     files.put(&path.as_str().into(), other.into()).await?;
     let error = run(&given).await.err().context("the part of another date is believed")?;
