@@ -32,7 +32,7 @@ pub struct Config {
 impl Config {
     /// Reads the configuration.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        let feed = feed(lookup)?;
+        let (feed, calendars) = (feed(lookup)?, lookup.calendars());
         Ok(Self {
             data: lookup.data()?,
             zone: lookup.zone()?,
@@ -41,7 +41,7 @@ impl Config {
             max_attempts: lookup.max_attempts()?,
             max_day: lookup.optional("MAX_DAY")?,
             // A mistake in the calendars stops no claims where nobody expects a feed.
-            calendars: if feed.is_some() { lookup.calendars()? } else { CurrencyCalendars::default() },
+            calendars: if feed.is_some() { calendars? } else { calendars.unwrap_or_default() },
             feed,
         })
     }

@@ -1,6 +1,6 @@
 //! `daily-due-sweeper` with a limit of each due date: nothing is claimed beyond it until a release.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use chrono::TimeDelta;
 use daily_due_sweeper::{Config, SweepOutcome, Sweeper, SweeperOutcome};
 use payments_machine::given::Given;

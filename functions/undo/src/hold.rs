@@ -85,7 +85,7 @@ fn with_room(known: &[Hold], change: &SwitchChange, new: &[(BusinessDate, Busine
         Some(hold) => Hold::clone(hold),
         None => Hold { from: range.0, to: range.1, change: change.clone() },
     });
-    Some(others.iter().map(|hold| Hold::clone(hold)).chain(own).collect())
+    Some(others.into_iter().cloned().chain(own).collect())
 }
 
 /// Dates as ranges of dates in a row.
