@@ -104,7 +104,8 @@ pub(crate) async fn build(
     let (redates, queues) = (redates::are_in(settings, seed), stack.queues.clone());
     let stacks = (&stack, redates.then(|| redates::closing(&stack.environment)), receivers.clone().unwrap_or_default());
     let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics));
-    let limits = DayLimits::draw(settings, seed);
+    let may_limit = settings.outages.is_empty() && !settings.without.contains(&FaultKind::DayLimited);
+    let limits = may_limit.then(|| DayLimits::draw(settings.days, settings.payments, seed)).flatten();
     let lambda = Lambda::new(stacks, &network, &faulty, clocks, (seen, limits.clone()))?;
     let service = service_of(settings, &faults, &queues);
     let bank = Bank {

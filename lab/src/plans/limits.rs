@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_machine::layers::random::{Seed, happens};
 
-use crate::plans::faults::FaultKind;
-use crate::settings::Settings;
 
 /// Shorter months have no limits.
 const LEAST_DAYS: u32 = 2;
@@ -51,7 +49,7 @@ pub(crate) struct DayLimits {
     past: Arc<Mutex<Past>>,
 }
 
-/// What was deployed and released, in the order of time.
+/// The deployments and releases, in the order of time.
 #[derive(Debug, Default)]
 struct Past {
     deployed: Vec<(DateTime<Utc>, usize)>,
@@ -59,16 +57,13 @@ struct Past {
 }
 
 impl DayLimits {
-    /// Draws the limits of a month, if it has any.
-    pub(crate) fn draw(settings: &Settings, seed: Seed) -> Option<Self> {
+    /// Draws the limits of a month of so many days, each with so many payments, if it has any.
+    pub(crate) fn draw(days: u32, payments: usize, seed: Seed) -> Option<Self> {
         let mut random = seed.source("limits of dates");
-        let are_in = settings.days >= LEAST_DAYS
-            && settings.outages.is_empty()
-            && !settings.without.contains(&FaultKind::DayLimited)
-            && happens(&mut random, PER_THOUSAND);
-        let payments = u64::try_from(settings.payments).unwrap_or(u64::MAX).max(4);
+        let are_in = days >= LEAST_DAYS && happens(&mut random, PER_THOUSAND);
+        let payments = u64::try_from(payments).unwrap_or(u64::MAX).max(4);
         // Amounts begin at 1,000 and are all different, and a third of them is in pounds.
-        let sum = payments * (1_000 + payments * u64::from(settings.days) / 2) / 3;
+        let sum = payments * (1_000 + payments * u64::from(days) / 2) / 3;
         let mut levels: Vec<Limit> = (1..LEVELS)
             .map(|_| Limit {
                 payments: random.u64(payments / 4..payments + payments / 2),

@@ -1,4 +1,4 @@
-//! DayLimits of due dates: in some months operators deploy lower and higher ones, release dates that are held, and the counters lag.
+//! Operators deploy lower and higher limits of due dates, and release dates that are held, while the counters lag.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,7 +37,7 @@ async fn run(bank: Arc<Bank>, limits: DayLimits, last: DateTime<Utc>) {
         pause(TimeDelta::minutes(random.i64(60..900)).min(left.max(TimeDelta::zero()))).await;
         let now = bank.time.now();
         if now >= last || !bank.faults.has(FaultKind::DayLimited) {
-            // What is held falls due at last.
+            // All held payments are claimed at last.
             return limits.deploy(now, limits.levels().len() - 1);
         }
         let held = held(&bank);
@@ -86,7 +86,7 @@ async fn release(bank: &Bank, limits: &DayLimits, item: &Value, random: &mut Rng
     Err(anyhow!("{date} cannot be released"))
 }
 
-/// Lets the counters lag about an hour, often while the feed arrives.
+/// Makes the counters lag about an hour, often while the feed arrives.
 async fn lag_behind(bank: Arc<Bank>, last: DateTime<Utc>) {
     let mut random = bank.seed.source("lag of counters");
     while bank.time.now() < last && bank.faults.has(FaultKind::DayLimited) {

@@ -1,4 +1,4 @@
-//! Counters, and claims within limits, are set to the numbers of payments in the tables. Checkpoints and findings of recounts are deleted.
+//! Counters, and claims within limits, are set by the payments in the tables; checkpoints of recounts are deleted.
 //!
 //! Nobody writes, and the hot table has no stream: so the tables are exact once the indexes have caught up. A repeated
 //! step corrects the rest.

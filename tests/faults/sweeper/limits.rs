@@ -1,4 +1,4 @@
-//! Payments and a day at, under and over each limit, while the limits change, a sweep is killed, and the counters lag for an hour.
+//! A day at, under and over each limit, while limits change, a sweep is killed, and counters lag for an hour.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

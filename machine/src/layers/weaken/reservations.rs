@@ -1,4 +1,4 @@
-//! Claims that are reserved after they were made, as a weakness: until then, other shards and sweeps see the room as free.
+//! Claims that are reserved after they were made, as a weakness: until then, others see the room as free.
 
 use std::time::Duration;
 

@@ -51,7 +51,7 @@ impl DayClaims {
                 claims.reserved.sums.insert(currency, whole()?.parse()?);
             }
         }
-        // What was given back leaves a zero.
+        // Claims that were given back leave a zero.
         claims.reserved.sums.retain(|_, sum| *sum != 0);
         let time = |name: &str| Some(text_of(item, name)).filter(|at| !at.is_empty()).map(str::parse).transpose();
         (claims.held_since, claims.freed_at) = (time(HELD_SINCE)?, time(FREED_AT)?);
