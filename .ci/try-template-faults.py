@@ -100,7 +100,7 @@ FAULTS = [
     ("a misspelt property of a function", "Timeout: 290", "Timout: 290"),
     ("a misspelt property of an event", "MaximumConcurrency: !Ref", "MaxConcurrency: !Ref"),
     ("a resource that does not exist", "WRITE_SHARDS: !Ref WriteShards", "WRITE_SHARDS: !Ref WriteShard"),
-    ("a variable that no function reads", "MAX_DAY:", "MAX_DATE:"),
+    ("a variable that no function reads", "FEED_BY:", "FEED_AT:"),
     ("an action that a function needs", "dynamodb:ConditionCheckItem, ", ""),
     (
         "an action that a function does not need",

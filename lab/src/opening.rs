@@ -104,8 +104,7 @@ pub(crate) async fn build(
     let (redates, queues) = (redates::are_in(settings, seed), stack.queues.clone());
     let stacks = (&stack, redates.then(|| redates::closing(&stack.environment)), receivers.clone().unwrap_or_default());
     let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics));
-    let may_limit = settings.outages.is_empty() && !settings.without.contains(&FaultKind::DayLimited);
-    let limits = may_limit.then(|| DayLimits::draw(settings.days, settings.payments, seed)).flatten();
+    let limits = limits_of(settings, seed);
     let lambda = Lambda::new(stacks, &network, &faulty, clocks, (seen, limits.clone()))?;
     let service = service_of(settings, &faults, &queues);
     let bank = Bank {
@@ -190,6 +189,12 @@ fn faulty(
 ) -> Arc<dyn ObjectStore> {
     let (inner, faults) = (Arc::clone(files), faults.clone());
     Arc::new(Files { inner, faults, switches: switches.clone(), broken: broken.clone(), weakness })
+}
+
+/// The limits of due dates, in a month that has some.
+fn limits_of(settings: &Settings, seed: Seed) -> Option<DayLimits> {
+    let may_limit = settings.outages.is_empty() && !settings.without.contains(&FaultKind::DayLimited);
+    if may_limit { DayLimits::draw(settings.days, settings.payments, seed) } else { None }
 }
 
 /// Makes the transaction service, which is slow if anything may fail.

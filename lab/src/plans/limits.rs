@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_machine::layers::random::{Seed, happens};
 
-
 /// Shorter months have no limits.
 const LEAST_DAYS: u32 = 2;
 

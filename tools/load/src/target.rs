@@ -93,6 +93,7 @@ impl Target {
             time_zone: zone,
             dates: Dates::default(),
             paused: "none",
+            max_day: None,
             endpoint,
             require_tokens: false,
             sandbox: false,
