@@ -65,8 +65,7 @@ pub(crate) async fn build(
     begin: DateTime<Utc>,
     zone: BusinessZone,
 ) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
-    let time = Time::from(begin);
-    let faults = Faults::new(seed, &settings.without);
+    let (time, faults) = (Time::from(begin), Faults::new(seed, &settings.without));
     let trace = Trace::default();
     let (stack, receivers) = start(settings, zone, seed, time, &faults).await?;
     let clock = time.clock(TimeDelta::zero());
@@ -104,9 +103,8 @@ pub(crate) async fn build(
     let (redates, queues) = (redates::are_in(settings, seed), stack.queues.clone());
     let stacks = (&stack, redates.then(|| redates::closing(&stack.environment)), receivers.clone().unwrap_or_default());
     let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics));
-    let limits = limits_of(settings, seed);
+    let (limits, service) = (limits_of(settings, seed), service_of(settings, &faults, &queues));
     let lambda = Lambda::new(stacks, &network, &faulty, clocks, (seen, limits.clone()))?;
-    let service = service_of(settings, &faults, &queues);
     let bank = Bank {
         seed,
         time,
