@@ -21,8 +21,8 @@ const ARCHIVED_AT: &str = "2026-11-24T02:30:00Z";
 /// The night in which one machine seals the day: five days after its end.
 const SEALED_AT: &str = "2026-11-26T04:10:00Z";
 
-/// The night in which it seals a payment that ended in the night before.
-const LATE_AT: &str = "2026-12-01T04:10:00Z";
+/// The night in which it seals a payment that ended in that night.
+const LATE_AT: &str = "2026-12-02T04:10:00Z";
 
 /// Rows of a part.
 const ROWS: u32 = 2;
