@@ -130,8 +130,26 @@ FAULTS = [
     ("a host name without its API", "      Stage: !Ref PaymentsApi.Stage\n", "      Stage: live\n"),
     ("a host name for everybody", "    Type: AWS::ApiGatewayV2::ApiMapping\n    Condition: HasApiDomain\n", "    Type: AWS::ApiGatewayV2::ApiMapping\n"),
     ("a route of another path", "Path: /accounts/{accountId}/payments/{paymentId}/cancel", "Path: /accounts/{accountId}/payments/{paymentId}/stop"),
-    ("a journal that could be written over", 's3:if-none-match: "true"', 's3:if-none-match: "false"'),
-    ("reports that their function could write over", 's3:if-none-match: "false"', 's3:if-none-match: "true"'),
+    (
+        "a journal that could be written over",
+        'Resource: !Sub ${ReportsBucket.Arn}/journal/*\n            Condition:\n              "Null":\n                s3:if-none-match: "true"',
+        'Resource: !Sub ${ReportsBucket.Arn}/journal/*\n            Condition:\n              "Null":\n                s3:if-none-match: "false"',
+    ),
+    (
+        "reports that their function could write over",
+        'Resource: !Sub ${ReportsBucket.Arn}/reports/*\n                Condition:\n                  "Null":\n                    s3:if-none-match: "false"',
+        'Resource: !Sub ${ReportsBucket.Arn}/reports/*\n                Condition:\n                  "Null":\n                    s3:if-none-match: "true"',
+    ),
+    (
+        "parts that could be written over",
+        'Resource: !Sub ${SealedBucket.Arn}/*\n            Condition:\n              "Null":\n                s3:if-none-match: "true"',
+        'Resource: !Sub ${SealedBucket.Arn}/*\n            Condition:\n              "Null":\n                s3:if-none-match: "false"',
+    ),
+    (
+        "parts that their function could write over",
+        'Resource: !Sub ${SealedBucket.Arn}/sealed/*\n                Condition:\n                  "Null":\n                    s3:if-none-match: "false"',
+        'Resource: !Sub ${SealedBucket.Arn}/sealed/*\n                Condition:\n                  "Null":\n                    s3:if-none-match: "true"',
+    ),
     *(
         (f"{what} that could be public", f"BlockPublicPolicy: true{PRIVATE}{begin}", f"BlockPublicPolicy: false{PRIVATE}{begin}")
         for what, begin in [("reports", "- Id: unfinished"), ("attempts of reports", "# Far longer")]
