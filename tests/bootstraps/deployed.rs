@@ -40,7 +40,7 @@ impl Deployed {
     /// The function's variables in a test: those of the template, with the values of the handlers in process.
     pub(crate) fn variables(&self, environment: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
         let value = |name: &str| match name {
-            "REPORTS_URL" | "JOURNAL_URL" | "UNDO_URL" => Some(format!("file://{}", places.reports)),
+            "REPORTS_URL" | "JOURNAL_URL" | "UNDO_URL" | "SEALED_URL" => Some(format!("file://{}", places.reports)),
             "ATTEMPTS_URL" => Some(format!("file://{}/attempts", places.reports)),
             _ => environment.get(&self.package, name),
         };
