@@ -104,10 +104,10 @@ fn a_pause_stops_the_triggers_that_it_names() {
     };
     let (schedules, mappings) = triggers("none");
     let stopped = |schedule: &&str| {
-        ["sweep", "redrive", "report", "recount"].contains(schedule) || schedule.starts_with("archive")
+        ["sweep", "redrive", "report", "seal", "recount"].contains(schedule) || schedule.starts_with("archive")
     };
     let left: Vec<_> = schedules.iter().copied().filter(|schedule| !stopped(schedule)).collect();
-    assert!(left.len() + 4 < schedules.len(), "{schedules:?}");
+    assert!(left.len() + 5 < schedules.len(), "{schedules:?}");
     for (paused, without) in [("sending", &["dispatch"][..]), ("settling", &["dispatch", "settle"])] {
         let want: Vec<_> = mappings.iter().copied().filter(|package| !without.contains(package)).collect();
         assert_eq!(triggers(paused), (left.clone(), want), "{paused}");
