@@ -1,19 +1,16 @@
 //! Reserves claims of a shard before they are made, and gives back those that are not.
 
-use payments_model::DayTotal;
+use payments_model::{DayTotal, MAX_RESERVED};
 use payments_store::StoreError;
 
 use crate::guard::Guard;
 use crate::sweep::ShardSweep;
 
-/// The most claims of a reservation. A crash leaves at most so many a shard reserved.
-const AT_MOST: usize = 100;
-
 impl ShardSweep<'_> {
-    /// Reserves the claims of the next payments of one date, at most [`AT_MOST`].
+    /// Reserves the claims of the next payments of one date, at most [`MAX_RESERVED`].
     pub(crate) async fn reserve(&mut self, guard: &Guard<'_>) -> Result<(), StoreError> {
         let Some(date) = self.in_hand.front().map(|row| row.due.due_date) else { return Ok(()) };
-        let count = self.in_hand.iter().take(AT_MOST).take_while(|row| row.due.due_date == date).count();
+        let count = self.in_hand.iter().take(MAX_RESERVED).take_while(|row| row.due.due_date == date).count();
         let claims: DayTotal = self.in_hand.iter().take(count).map(|row| row.money).collect();
         if guard.reserve(date, &claims).await? {
             self.reserved.rows = self.in_hand.drain(..count).collect();

@@ -63,12 +63,12 @@ impl Seal {
     pub(crate) async fn seal_date(
         &self,
         date: BusinessDate,
-        mut number: u32,
+        number: u32,
         deadline: &Deadline,
         outcome: &mut SealOutcome,
     ) -> Result<u64, SealError> {
         let mut rows = 0;
-        match self.seal_parts(date, &mut number, &mut rows, deadline, outcome).await {
+        match self.seal_parts(date, number, &mut rows, deadline, outcome).await {
             Ok(()) | Err(Stop::Later) => Ok(rows),
             Err(Stop::Failed(error)) => Err(error),
         }
@@ -77,14 +77,14 @@ impl Seal {
     async fn seal_parts(
         &self,
         date: BusinessDate,
-        number: &mut u32,
+        mut number: u32,
         rows: &mut u64,
         deadline: &Deadline,
         outcome: &mut SealOutcome,
     ) -> Result<(), Stop> {
         let folder = Folder(&*self.files);
         let mut sealed = HashSet::new();
-        for number in 1..=*number {
+        for number in 1..=number {
             if deadline.has_come() {
                 return Err(Stop::Later);
             }
@@ -96,7 +96,7 @@ impl Seal {
             if part.is_empty() {
                 continue;
             }
-            let name = PartName { due_date: date.to_string(), number: *number + 1, rows_before: *rows };
+            let name = PartName { due_date: date.to_string(), number: number + 1, rows_before: *rows };
             let bytes = encode(&name, &part).map_err(SealError::Encoding)?;
             match folder.put(&path(date, name.number), bytes).await? {
                 Put::Committed => {
@@ -107,7 +107,7 @@ impl Seal {
                 // Another run seals this date. The next one finds what that run leaves.
                 Put::Exists => return Err(Stop::Later),
             }
-            *number += 1;
+            number += 1;
             *rows += part.len() as u64;
         }
         Ok(())

@@ -70,3 +70,21 @@ async fn a_damaged_part_stops_no_other_date() -> Result<()> {
     assert!(error.to_string().contains(&path), "{error}");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_part_that_is_missing_is_noticed() -> Result<()> {
+    let given = Given::at("2026-11-20T09:00:00Z", |environment| {
+        (environment.seal_after_days, environment.max_part_rows) = (5, 1);
+    });
+    let given = given.await?;
+    for key in ["one", "other"] {
+        archived(&given, key, DAY).await?;
+    }
+    given.pass(TimeDelta::days(6));
+    assert_eq!(run(&given).await?.parts, 2);
+    let path = format!("sealed/date={DAY}/000001.parquet");
+    given.stack.reports.delete(&path.as_str().into()).await?;
+    let error = run(&given).await.err().context("nobody misses the part")?;
+    assert!(error.to_string().contains(&path), "{error}");
+    Ok(())
+}

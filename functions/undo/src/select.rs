@@ -83,7 +83,7 @@ impl Selected {
         let unreadable = (self.unreadable > 0).then(|| format!("{} payments cannot be read", self.unreadable));
         let more = if self.unknown.len() == MAX_EXAMPLES { " or more" } else { "" };
         let unknown = self.unknown.first();
-        let unknown = unknown.map(|id| format!("{}{more} ids are of no payment, such as {id}", self.unknown.len()));
+        let unknown = unknown.map(|id| format!("ids of no payment: {}{more}, such as {id}", self.unknown.len()));
         let full = (!self.is_complete).then(|| "it is full, so plan again once it has run".to_owned());
         logged.iter().cloned().chain(unreadable).chain(unknown).chain(full).collect()
     }

@@ -100,7 +100,7 @@ pub use log::kind::EventKind;
 pub use log::marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use operation::action::{ActionId, ActionIdError, ActionName, ActionNameError};
-pub use operation::day_limit::{DayLimit, DayLimitError, DayTotal};
+pub use operation::day_limit::{DayLimit, DayLimitError, DayTotal, MAX_RESERVED};
 pub use operation::feed::ExpectedFeed;
 pub use operation::second::{self, Consent, Person, PlanHash, Ticket};
 pub use operation::switch::{Hold, MAX_HOLDS, MAX_REASON, Switch, SwitchChange};

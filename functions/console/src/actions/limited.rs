@@ -3,7 +3,7 @@
 use futures::future::try_join;
 use maud::{Markup, html};
 use payments_http::{Problem, ProblemKind};
-use payments_model::{BusinessDate, DayLimit, DayTotal, Status, UtcSecond};
+use payments_model::{BusinessDate, DayLimit, DayTotal, MAX_RESERVED, Status, UtcSecond};
 use payments_store::{DayRelease, StoreError};
 
 use crate::function::Console;
@@ -11,12 +11,6 @@ use crate::html::{fact, grouped, limit_in_words, major, numbers_in_words};
 use crate::panel::{cards, panel};
 use crate::times::Times;
 use crate::views::switch::changed;
-
-/// The statuses of payments that were claimed.
-const CLAIMED: [Status; 3] = [Status::Pending, Status::Processed, Status::Failed];
-
-/// The claims of a shard that a crash leaves reserved.
-const LEFT_RESERVED: u64 = 100;
 
 /// A due date as it is now.
 pub(super) struct Limited {
@@ -45,10 +39,11 @@ impl Console {
             }
             read => read?,
         };
-        let counted = DayTotal::from_counts(&counts, &CLAIMED);
+        let counted = DayTotal::claimed(&counts);
         let claimed = known.reserved.raised_to(&counted);
         let shards: u64 = self.config.read_shards.get().into();
-        let is_uncounted = claimed.payments - counted.payments > (LEFT_RESERVED * shards).max(claimed.payments / 100);
+        let is_uncounted =
+            claimed.payments - counted.payments > (MAX_RESERVED as u64 * shards).max(claimed.payments / 100);
         let scheduled = DayTotal::from_counts(&counts, &[Status::Scheduled]);
         let max_day = self.config.max_day.clone();
         Ok(Some(Limited { max_day, release, held_since: known.held_since, claimed, scheduled, is_uncounted }))

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use object_store::ObjectStoreExt as _;
-use payments_model::PaymentId;
 use payments_model::undo::MAX_FILE_IDS;
+use payments_model::{Actor, Hold, MAX_HOLDS, PaymentId, Switch, SwitchChange};
 use serde_json::json;
 
-use crate::kit::{Alone, ID, TODAY, by_ids, ends};
+use crate::kit::{Alone, ID, NOW, TODAY, by_ids, ends};
 
 #[tokio::test]
 async fn payments_are_selected_by_the_ids_of_a_file() -> Result<()> {
@@ -53,6 +53,31 @@ async fn the_last_plan_keeps_its_selection_unless_it_is_long() -> Result<()> {
     let many = (0..MANY).map(other).collect::<Result<Vec<_>>>()?;
     alone.plan(json!({ "ids": many })).await?;
     assert_eq!(kept().await?, [BTreeMap::new(), BTreeMap::new()]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_plan_of_ids_that_are_of_no_payment_is_inexact() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.given.scheduled("one", TODAY).await?;
+    let unknown = PaymentId::derive(&"tenant".parse()?, &"other".parse()?);
+    let plan = alone.plan(json!({ "ids": [payment.payment_id.to_string(), unknown.to_string()] })).await?;
+    assert_eq!((plan.payments, plan.inexact), (1, vec![format!("ids of no payment: 1, such as {unknown}")]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_there_is_no_room_for_a_hold_those_of_others_suffice() -> Result<()> {
+    let alone = Alone::start().await?;
+    let (one, two) = (alone.given.scheduled("one", TODAY).await?, alone.given.scheduled("two", "2026-11-22").await?);
+    let change = SwitchChange { by: Actor::operator("ada"), at: NOW.parse()?, reason: "a wrong feed".to_owned() };
+    let hold = Hold { from: TODAY.parse()?, to: TODAY.parse()?, change };
+    let full = Switch { version: 1, holds: vec![hold; MAX_HOLDS], ..Switch::default() };
+    ensure!(alone.given.store.change_switch(&full).await?);
+    assert_eq!(alone.plan(by_ids(&[&one])).await?.payments, 1);
+    let error = alone.plan(by_ids(&[&two])).await.err().context("a date that nothing holds")?.to_string();
+    assert!(error.contains("holds"), "{error}");
+    assert_eq!(alone.given.store.switch().await?, full);
     Ok(())
 }
 

@@ -11,6 +11,9 @@ use crate::operation::second::ALONE;
 use crate::payment::limits::{PaymentLimits, PaymentLimitsError};
 use crate::payment::transition::Status;
 
+/// The most claims of a date that a shard reserves before it makes them. A crash leaves at most so many a shard reserved.
+pub const MAX_RESERVED: usize = 100;
+
 /// The name of the number of payments in a limit's text.
 const PAYMENTS: &str = "payments=";
 

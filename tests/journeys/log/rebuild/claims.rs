@@ -73,6 +73,20 @@ async fn claims_that_were_reserved_and_never_made_hold_no_date() -> Result<()> {
     Ok(())
 }
 
+/// Its counters stay those of T, so nothing else would raise its claims.
+#[tokio::test]
+async fn a_date_that_cannot_be_counted_has_all_claims_that_were_found() -> Result<()> {
+    let mut bank = limited().await?;
+    let mut entry =
+        bank.at_t.hot.iter().find(|item| attribute(item, "due").contains(TODAY)).context("no entry")?.clone();
+    entry.insert("sk".to_owned(), text("no head"));
+    bank.at_t.hot.push(entry);
+    bank.lose().await?;
+    bank.apply().await?;
+    assert_eq!(reserved(&bank).await?, claims_of(CLAIMED)?);
+    Ok(())
+}
+
 #[tokio::test]
 async fn damaged_claims_are_listed_and_their_date_is_held() -> Result<()> {
     let mut bank = limited().await?;
