@@ -79,10 +79,10 @@ async fn a_date_that_cannot_be_counted_has_all_claims_that_were_found() -> Resul
     let mut bank = limited().await?;
     let mut entry =
         bank.at_t.hot.iter().find(|item| attribute(item, "due").contains(TODAY)).context("no entry")?.clone();
-    entry.insert("sk".to_owned(), text("no head"));
+    entry.extend([("sk", "no head"), ("amountMinor", "no amount")].map(|(name, value)| (name.to_owned(), text(value))));
     bank.at_t.hot.push(entry);
     bank.lose().await?;
-    bank.apply().await?;
+    bank.apply().await?.found([(Finding::Unreadable, 1)])?;
     assert_eq!(reserved(&bank).await?, claims_of(CLAIMED)?);
     Ok(())
 }
