@@ -116,7 +116,9 @@ await check("every action is previewed, done and in the trail, phone", async (co
 }, { viewport: PHONE });
 
 /** Waits for what the dialog says. */
-const said = (console, text) => console.page.waitForFunction((text) => document.querySelector("#dialog").textContent.includes(text), { timeout: 15_000 }, text);
+const said = (console, text) =>
+  console.page.waitForFunction((text) => document.querySelector("#dialog").textContent.includes(text), { timeout: 15_000 }, text)
+    .catch(async () => must(false, `the dialog does not say ${text}, but: ${await console.text("#dialog")}`));
 
 /** Previews and confirms an action of the view that is shown, with a reason. */
 async function turn(console, action, ends) {
@@ -185,7 +187,7 @@ for (const where of [PHONE, DESK]) {
     await console.accessible();
     await console.isWhole();
     await turn(console, "release-day", "waits for a second person");
-    await approved(console, ["ana", "a wrong feed", "up to 102 payments", "2 payments"], "the next sweep claims");
+    await approved(console, ["ana", "a wrong feed", "up to 102 payments", "2 payments"], "the sweep claims what is due");
     const shown = async () => Promise.all(ids.map((id) => limited.ask(`/accounts/acc-1/payments/${id}`)));
     await until(async () => (await shown()).every(({ json }) => json.status !== "SCHEDULED"), "it is not claimed");
   }, { viewport: where, url: LIMITED_URL });
