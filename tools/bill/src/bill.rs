@@ -185,13 +185,28 @@ fn half_days(month: u64, kept: u64) -> u64 {
 
 /// Returns the numbers of metrics of alarms, and of mappings that have metrics.
 fn series() -> Result<(u64, u64)> {
-    let template: Value = yaml::from_str(template::OURS).map_err(|error| anyhow::anyhow!("template.yaml, {error}"))?;
+    let template = whole_template()?;
     let alarms: usize = Alarm::all(&template)?.iter().map(|alarm| alarm.series().len()).sum();
     let resources = template["Resources"].as_object().context("no resources")?.values();
     let events =
         resources.flat_map(|it| it["Properties"]["Events"].as_object().into_iter().flat_map(|all| all.values()));
     let mappings = events.filter(|event| !event["Properties"]["MetricsConfig"].is_null()).count();
     Ok((u64::try_from(alarms)?, u64::try_from(mappings)?))
+}
+
+/// Returns the days after which S3 archives a part, by the template.
+///
+/// # Errors
+/// If the template has no such number.
+pub fn parts_archived_after() -> Result<u64> {
+    let template = whole_template()?;
+    let rules = template["Resources"]["SealedBucket"]["Properties"]["LifecycleConfiguration"]["Rules"].as_array();
+    let days = rules.into_iter().flatten().find_map(|rule| rule["Transitions"][0]["TransitionInDays"].as_u64());
+    days.context("SealedBucket has no transition")
+}
+
+fn whole_template() -> Result<Value> {
+    yaml::from_str(template::OURS).map_err(|error| anyhow::anyhow!("template.yaml, {error}"))
 }
 
 impl Bill {

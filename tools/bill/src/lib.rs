@@ -10,7 +10,7 @@ mod recorded;
 mod stored;
 mod workload;
 
-pub use bill::{ASSUMPTIONS, Bill, Line, MONTHS, Stage, cents, grouped};
+pub use bill::{ASSUMPTIONS, Bill, Line, MONTHS, Stage, cents, grouped, parts_archived_after};
 pub use play::{Content, Kind, Part};
 pub use prices::{DOLLAR, Price, Prices};
 pub use quantities::Quantities;
