@@ -7,12 +7,14 @@ mod play;
 mod prices;
 mod quantities;
 mod recorded;
+mod sealed;
 mod stored;
 mod workload;
 
-pub use bill::{ASSUMPTIONS, Bill, Line, MONTHS, Stage, cents, grouped, parts_archived_after};
+pub use bill::{ASSUMPTIONS, Bill, Line, MONTHS, Stage, cents, grouped};
 pub use play::{Content, Kind, Part};
 pub use prices::{DOLLAR, Price, Prices};
 pub use quantities::Quantities;
+pub use sealed::{CLEARED_AFTER, LEAST_CLEARED, SEALED_AFTER, cleared, data_bytes, parts_archived_after};
 pub use stored::Stored;
 pub use workload::Workload;

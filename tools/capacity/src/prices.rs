@@ -3,10 +3,11 @@
 use std::str::FromStr;
 
 use anyhow::{Result, anyhow, ensure};
+use payments_bill::{CLEARED_AFTER, SEALED_AFTER};
 use payments_boot::Lookup;
 
 use crate::measured::{Measured, PAGE, Used};
-use crate::sealed::{CLEARED_AFTER, SEALED_AFTER, Sealed};
+use crate::sealed::Sealed;
 
 /// The days of a year.
 const YEAR: u64 = 365;

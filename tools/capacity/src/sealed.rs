@@ -1,8 +1,7 @@
 //! The sealing of a page of payments, as `seal` does it: its reads and writes, and what the table and the part keep.
 
 use anyhow::{Context as _, Result};
-use aws_sdk_dynamodb::types::AttributeValue;
-use payments_bill::{Stored, parts_archived_after};
+use payments_bill::{LEAST_CLEARED, Stored, cleared, data_bytes, parts_archived_after};
 use payments_http::PaymentView;
 use payments_machine::Recorder;
 use payments_sealed::{MAX_PART_BYTES, MAX_PART_ROWS, PartName, SealedRow, encode};
@@ -11,13 +10,6 @@ use payments_store::Item;
 use crate::design::Tables;
 use crate::life::{DAY, Payment, Read};
 use crate::measured::{Used, stored, used};
-
-/// The days after which a payment's row is in a part, and after which its data leaves the table.
-pub(crate) const SEALED_AFTER: u64 = seal::SEAL_AFTER_DAYS as u64;
-pub(crate) const CLEARED_AFTER: u64 = SEALED_AFTER + 36;
-
-/// The least bytes of stored data that are cleared. Fewer stay, because a record would hardly be smaller.
-const LEAST_CLEARED: usize = 256;
 
 /// The cost of the sealing of a page of payments.
 #[derive(Debug)]
@@ -58,15 +50,6 @@ pub(crate) fn part(payments: &[Payment]) -> Result<PartSize> {
     Ok(PartSize { bytes, rows, most_rows, archived_after: parts_archived_after()? })
 }
 
-/// The bytes of an item's stored data.
-fn data_bytes(item: &Item) -> usize {
-    match (item.get("frame"), item.get("data")) {
-        (Some(AttributeValue::B(frame)), _) => frame.as_ref().len(),
-        (_, Some(AttributeValue::S(text))) => text.len(),
-        _ => 0,
-    }
-}
-
 impl Tables {
     /// Deletes all heads of the hot table, as they expire.
     async fn expire(&self) -> Result<()> {
@@ -80,26 +63,10 @@ impl Tables {
         Ok(())
     }
 
-    /// Replaces an item's data by the place of the row. An item with little data expires with its part instead.
+    /// Puts the item that the clear leaves.
     async fn clear(&self, item: &Item) -> Result<()> {
-        let update = self.client.update_item().table_name(&self.names.history).set_key(Some(key_of(item)?));
-        let update = update.expression_attribute_values(":until", AttributeValue::N("2111356800".to_owned()));
-        let update = if data_bytes(item) < LEAST_CLEARED {
-            update.update_expression("SET keptUntil = :until")
-        } else {
-            update
-                .update_expression(
-                    "REMOVE frame, dataBytes, #data \
-                     SET codec = :codec, part = :part, #row = :row, sha256 = :sha256, keptUntil = :until",
-                )
-                .expression_attribute_names("#data", "data")
-                .expression_attribute_names("#row", "row")
-                .expression_attribute_values(":codec", AttributeValue::S("file".to_owned()))
-                .expression_attribute_values(":part", AttributeValue::S(format!("{DAY}/000001")))
-                .expression_attribute_values(":row", AttributeValue::N("9999".to_owned()))
-                .expression_attribute_values(":sha256", AttributeValue::B(vec![0; 32].into()))
-        };
-        update.condition_expression("attribute_exists(pk)").send().await?;
+        let put = self.client.put_item().table_name(&self.names.history);
+        put.set_item(cleared(item)).condition_expression("attribute_exists(pk)").send().await?;
         Ok(())
     }
 
