@@ -3,11 +3,12 @@
 use anyhow::{Context as _, Result};
 use payments_alarms::Alarm;
 use payments_machine::{Template, template, yaml};
+use payments_sealed::MAX_PART_ROWS;
 use serde_json::Value;
 
 use crate::prices::{DOLLAR, Prices};
 use crate::quantities::Quantities;
-use crate::sealed::{CLEARED_AFTER, SEALED_AFTER, parts_archived_after};
+use crate::sealed::{CLEARED_AFTER, CLEARS_PER_SECOND, SEALED_AFTER, parts_archived_after};
 
 /// The days of a month.
 const DAYS: u64 = 30;
@@ -166,7 +167,8 @@ impl Lines<'_> {
 
     /// Adds the parts of sealed payments.
     fn parts(&mut self) -> Result<()> {
-        let [parts, bytes] = ["parts put", "bytes of parts"].map(|line| self.day.get(line));
+        let bytes = self.day.get("bytes of parts");
+        let parts = self.day.get("payments cleared").div_ceil(MAX_PART_ROWS.into());
         self.sealing("S3", "parts, puts", "put", parts)?;
         self.sealing("S3", "parts, gets", "get", GETS_OF_PART * parts)?;
         self.sealing("S3", "parts, transitions", "transition", parts)?;
@@ -188,8 +190,9 @@ impl Lines<'_> {
             let memory = u64::from(function.memory);
             invocations += own;
             if function.package == "seal" {
-                // Its calls run at once, within its pace.
-                of_seal = (own * INVOCATION_MS + get("ms of waits")) * memory;
+                // Its calls run at once, within its paces: the waits are those of the seal alone.
+                let clear = self.day.get("payments cleared") * 1_000 / CLEARS_PER_SECOND;
+                of_seal = (own * INVOCATION_MS + get("ms of waits") + clear) * memory;
                 continue;
             }
             mb_ms += (own * INVOCATION_MS + get("calls") * CALL_MS + get("ms of waits") + receivers) * memory;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts of the names of lines that only sealing has.
-const SEALING: [&str; 4] = ["of the clear", "of the seal", "parts", "seal, ms of waits"];
+const SEALING: [&str; 5] = ["of the clear", "of the seal", "parts", "payments cleared", "seal, "];
 
 /// Thousandths of what is charged, by line: `payments, writes`, `ingest, invocations`. A part of a payment's batch is
 /// less than one.
