@@ -2,7 +2,7 @@
 
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, Unreadable};
-use payments_model::{DetailsKey, Head, JsonText, Place};
+use payments_model::{DetailsKey, Head, PaymentData, Place};
 use payments_store::{AccountPage, Store, StoreError};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -46,7 +46,7 @@ struct Page {
 
 impl Page {
     /// Adds a payment, unless the page is full.
-    fn push(&mut self, head: &Head, data: Option<&JsonText>) -> Result<bool, Problem> {
+    fn push(&mut self, head: &Head, data: Option<&PaymentData>) -> Result<bool, Problem> {
         let view = PaymentView::new(head).with_data(data)?;
         let json = serde_json::value::to_raw_value(&view).map_err(Problem::internal)?;
         let bytes = self.bytes + escaped_bytes(json.get()) + ",".len();
@@ -121,7 +121,7 @@ async fn data_of(
     store: &Store,
     plan: &Plan,
     heads: &[PageHead],
-) -> Result<Vec<Result<Option<JsonText>, StoreError>>, Problem> {
+) -> Result<Vec<Result<Option<PaymentData>, StoreError>>, Problem> {
     if !plan.with_data {
         return Ok(Vec::new());
     }
