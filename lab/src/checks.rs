@@ -7,4 +7,5 @@ pub(crate) mod expectations;
 pub(crate) mod recounts;
 pub(crate) mod redated;
 pub(crate) mod reversed;
+pub(crate) mod sealed;
 pub(crate) mod story;

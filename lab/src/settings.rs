@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use payments_machine::Environment;
 use payments_machine::event::DEVELOPMENT_CLIENT;
+use payments_machine::layers::random::{Seed, happens};
 use payments_machine::layers::weaken::Weakness;
 use payments_model::BusinessZone;
 
@@ -12,6 +13,9 @@ use crate::plans::outages::Outage;
 
 /// The client that cancels and amends payments by mistake.
 pub(crate) const FAULTY: &str = "faulty";
+
+/// Shorter months seal no date: each other month of so many days does.
+const LEAST_DAYS_TO_SEAL: u32 = 8;
 
 /// The settings of a month.
 #[derive(Debug, Clone)]
@@ -57,6 +61,13 @@ impl Settings {
         Self { weakness: Some(weakness), ..self }
     }
 
+    /// Returns the days after which dates are sealed, in a month that lasts so long. A restore takes back less than a day.
+    pub(crate) fn seals_after(&self) -> Option<u32> {
+        let mut random = Seed(self.seed).source("seals in the month");
+        let seals = self.days >= LEAST_DAYS_TO_SEAL && self.outages.is_empty() && happens(&mut random, 500);
+        seals.then(|| random.u32(1..4))
+    }
+
     /// Tells the functions what this month has.
     pub(crate) fn tell(&self, environment: &mut Environment, zone: BusinessZone) {
         environment.time_zone = zone.to_string();
@@ -69,6 +80,9 @@ impl Settings {
         // Reports of a few rows have several runs.
         if self.outages.is_empty() {
             environment.max_report_rows = [2, 7, 100_000][usize::from(self.seed.to_le_bytes()[0]) % 3];
+        }
+        if let Some(days) = self.seals_after() {
+            (environment.seal_after_days, environment.max_part_rows) = (days, 3);
         }
         environment.dispatch_attempts = self.dispatch_attempts();
         environment.machine_clients = [DEVELOPMENT_CLIENT, FAULTY].join(",");

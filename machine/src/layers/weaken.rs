@@ -2,6 +2,7 @@
 
 mod first_details;
 mod lanes;
+mod replies;
 mod reservations;
 mod row;
 mod table;

@@ -3,12 +3,13 @@
 //! Each is made outside of the functions: here in their calls and in the answers to them, or
 //! elsewhere in their settings.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::call::Reply;
+use super::replies::{acknowledge, find_none_hot, forget, second_is_another, settle_anew};
 use super::row::{Held, Row, Seen, answer, input, swallows};
 use super::take_out::{CHECKPOINTS, counting, is_of_log, remove_clause, remove_condition, remove_consistency};
 use super::{first_details, lanes, reservations};
@@ -106,6 +107,10 @@ pub enum Weakness {
     UnsettledAcknowledged,
     /// A function that checks an approval does not compare its two persons.
     OnePersonTwice,
+    /// The clock of `seal` is two days ahead.
+    EarlySeal,
+    /// `seal` does not look whether the hot table still has a payment.
+    SealedHot,
     /// A run of an undo that begins again after a restore trusts the results of the first one, and does not read its plan.
     UndoneByResults,
 }
@@ -123,8 +128,11 @@ impl Weakness {
 
     /// The time by which the clock of a function is ahead.
     pub fn ahead(self, function: &str) -> TimeDelta {
-        let is_early = self == Self::EarlySweep && function == "daily-due-sweeper";
-        if is_early { TimeDelta::hours(1) } else { TimeDelta::zero() }
+        match (self, function) {
+            (Self::EarlySweep, "daily-due-sweeper") => TimeDelta::hours(1),
+            (Self::EarlySeal, "seal") => TimeDelta::days(2),
+            _ => TimeDelta::zero(),
+        }
     }
 
     /// Returns the row of the table, if the weakness is one of calls.
@@ -319,6 +327,7 @@ static TABLE: &[(Weakness, Row)] = &[
             }
         }),
     ),
+    (Weakness::SealedHot, answer(&["seal"], find_none_hot)),
     (
         Weakness::SettledAnew,
         answer(&["settle"], |operation, reply| {
@@ -328,16 +337,6 @@ static TABLE: &[(Weakness, Row)] = &[
         }),
     ),
 ];
-
-/// Makes the second person of a decision another one than the first.
-fn second_is_another(body: &mut Value) -> bool {
-    let item = &mut body["Item"];
-    let is_decision = item["decision"].is_object();
-    if is_decision {
-        item["person"] = json!({ "S": "another" });
-    }
-    is_decision
-}
 
 /// Trusts an earlier read, which may be a moment old.
 fn trust(seen: &mut Seen<'_>) {
@@ -356,36 +355,4 @@ fn puts_details(operation: &str, input: &Value) -> bool {
 /// Makes the bounds of a query such that it finds nothing.
 fn nowhere(values: &mut Value) {
     (values[":from"], values[":to"]) = (json!({ "S": "0" }), json!({ "S": "0" }));
-}
-
-/// Removes an attribute from the items of the hot table that a read of this kind finds.
-fn forget(name: &str, read: &str, operation: &str, reply: &mut Reply) {
-    if operation != read || reply.status != 200 {
-        return;
-    }
-    reply.change(|body| {
-        let found = if read == "Query" { &mut body["Items"] } else { &mut body["Responses"]["payments"] };
-        let items = found.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
-        items.filter_map(|item| item.remove(name)).count() > 0
-    });
-}
-
-/// Says that rejected messages were sent.
-fn acknowledge(body: &mut Value) -> bool {
-    let rejected = body["Failed"].as_array_mut().map(std::mem::take).unwrap_or_default();
-    let sent = rejected.into_iter().map(|entry| json!({ "Id": entry["Id"], "MessageId": "0" }));
-    body["Successful"].as_array_mut().is_some_and(|successful| {
-        successful.extend(sent);
-        true
-    })
-}
-
-/// Shows the settlement that a put met, a minute later.
-fn settle_anew(body: &mut Value) -> Option<()> {
-    let head = body.get_mut("Item")?;
-    let at: DateTime<Utc> = text(head, "settledAt").parse().ok()?;
-    let later = json!({ "S": (at + TimeDelta::minutes(1)).format("%FT%TZ").to_string() });
-    head["trail"]["L"].as_array_mut()?.last_mut()?["M"]["at"] = later.clone();
-    head["settledAt"] = later;
-    Some(())
 }
