@@ -125,6 +125,11 @@ impl Ingest {
     /// Writes the head of stored details, or returns `date-passed` if the due date ended more than 30 minutes ago.
     async fn complete(&self, details: &Details, order: &Order, replayed: bool) -> Result<Created, Problem> {
         self.check_completable(details, order)?;
+        // Only finished payments are sealed, and their heads stay. So the head is lost, and not unwritten.
+        if details.is_sealed() {
+            let lost = format!("payment {} is sealed, and its head is lost; see docs/restore.md", details.payment_id);
+            return Err(Problem::internal(lost));
+        }
         let head = Head::scheduled(details);
         let head = match self.store.put_head(&head).await? {
             PutHead::Created => head,

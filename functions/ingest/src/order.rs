@@ -7,8 +7,8 @@ use payments_http::json::Fields;
 use payments_http::{Pointer, Problem, ProblemKind, bounded};
 use payments_model::payment_id::MAX_IDEMPOTENCY_KEY_BYTES;
 use payments_model::{
-    AccountId, AmountMinor, Currency, DateRule, IdempotencyKey, Instruction, JsonText, Money, PaymentId, Reference,
-    ScheduledFor,
+    AccountId, AmountMinor, Currency, DateRule, IdempotencyKey, Instruction, JsonText, Money, PaymentData, PaymentId,
+    Reference, ScheduledFor,
 };
 use serde_json::value::RawValue;
 
@@ -58,7 +58,7 @@ struct Given {
     scheduled_for: Option<ScheduledFor>,
     date_rule: Option<DateRule>,
     reference: Option<Reference>,
-    data: Option<JsonText>,
+    data: Option<PaymentData>,
 }
 
 impl Given {
@@ -81,7 +81,7 @@ impl Given {
             let detail = format!("The field \"data\" is invalid: {error}.");
             fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at("data"));
         }
-        let data = data.and_then(Result::ok);
+        let data = data.and_then(Result::ok).map(PaymentData::Text);
         Self { payee, amount, currency, scheduled_for, date_rule, reference, data }
     }
 }

@@ -122,7 +122,10 @@ impl<'a> Part<'a> {
         let payment_id = row.head.slot.payment_id;
         let details = store.details(payment_id).await?;
         let was_claimed = row.status.is_some_and(|status| status != Status::Scheduled);
-        let Some(details) = details.filter(|_| !was_claimed) else { return Ok(Step::Ended(UndoEnd::Lost)) };
+        // A sealed payment had finished.
+        let Some(details) = details.filter(|details| !was_claimed && !details.is_sealed()) else {
+            return Ok(Step::Ended(UndoEnd::Lost));
+        };
         // A head from the first details would undo the amendments.
         if store.has_amendments(payment_id).await? {
             return Ok(Step::Ended(UndoEnd::Lost));

@@ -204,6 +204,9 @@ fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
             let is_unsettled = seen.known.reported.is_some();
             return Ok(if is_unsettled { unsettled(decision) } else { decision });
         }
+        (None, Some(details)) if details.is_sealed() => {
+            return Ok(decision.finds(Finding::DetailsLost, "it is sealed, and there is no head".to_owned()));
+        }
         (None, Some(details)) => Some(StoredHead::new(Head::scheduled(details))?),
         (None, None) => {
             let last = versions.last().map_or("", |last| last.status.as_str());

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use metrique_writer::Entry;
 use payments_model::{
-    DateMove, DateRule, DayCounts, Details, Head, Instruction, JsonText, PaymentId, PublicActor, Status, TrailEntry,
+    DateMove, DateRule, DayCounts, Details, Head, Instruction, PaymentData, PaymentId, PublicActor, SealedData, Status,
+    TrailEntry,
 };
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -158,17 +159,11 @@ impl PaymentView {
         Self { date_rule, moved: MoveView::new(details), ..self }
     }
 
-    /// Takes the data out.
-    #[must_use]
-    pub fn without_data(self) -> Self {
-        Self { data: None, ..self }
-    }
-
     /// Adds the data, byte for byte as the client sent it.
     ///
     /// # Errors
-    /// [`Problem::internal`] if the stored data is not JSON.
-    pub fn with_data(self, data: Option<&JsonText>) -> Result<Self, Problem> {
+    /// [`Problem::internal`] if the stored data is not JSON, or a sealed row has it.
+    pub fn with_data(self, data: Option<&PaymentData>) -> Result<Self, Problem> {
         Ok(Self { data: data.map(raw).transpose()?, ..self })
     }
 }
@@ -206,7 +201,7 @@ impl VersionsView {
     /// Creates the view of all details that were in force, the first ones first.
     ///
     /// # Errors
-    /// [`Problem::internal`] if stored data is not JSON.
+    /// [`Problem::internal`] if stored data is not JSON, or a sealed row has it.
     pub fn new(chain: &[Details], with_data: bool) -> Result<Self, Problem> {
         let before = std::iter::once(None).chain(chain.iter().map(Some));
         let version = |(details, before): (&Details, Option<&Details>)| {
@@ -233,8 +228,9 @@ impl VersionsView {
 }
 
 /// A client's data, byte for byte as it was sent.
-fn raw(data: &JsonText) -> Result<Box<RawValue>, Problem> {
-    RawValue::from_string(data.as_str().to_owned()).map_err(Problem::internal)
+fn raw(data: &PaymentData) -> Result<Box<RawValue>, Problem> {
+    let in_row = |sealed: &SealedData| Problem::internal(format!("the data is in the sealed row {}", sealed.place));
+    RawValue::from_string(data.text().map_err(in_row)?.as_str().to_owned()).map_err(Problem::internal)
 }
 
 /// The counts and sums of a date. Sums are texts of whole numbers: they can exceed 64 bits, and many readers of JSON round

@@ -108,6 +108,7 @@ pub use operation::undo::{self, UndoId, UndoIdError};
 pub use operation::{recount, redate, redrive};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
+pub use payment::data::{DataHash, PaymentData, SealedData, SealedPlace, SealedPlaceError};
 pub use payment::finding::{Finding, FindingClosed, ResultHash, ResultHashError, Told};
 pub use payment::forms::{Details, Head, Instruction, MAX_TRAIL_ENTRIES, REDATED, TrailEntry};
 pub use payment::limits::{PaymentLimits, PaymentLimitsError};

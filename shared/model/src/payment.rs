@@ -1,6 +1,7 @@
 //! A payment: its id, its three forms, its statuses, its settlement, its amendments, and contradicting results.
 
 pub(crate) mod amendment;
+pub(crate) mod data;
 pub(crate) mod finding;
 pub(crate) mod forms;
 pub(crate) mod limits;

@@ -10,8 +10,8 @@ use payments_model::money::AmountError;
 use payments_model::payment_id::PaymentIdError;
 use payments_model::settlement::TransactionIdError;
 use payments_model::{
-    AccountId, CalendarError, Currency, Details, DuePayment, Failure, Instruction, Money, PaymentId, Reference,
-    Settlement, account,
+    AccountId, CalendarError, Currency, Details, DuePayment, Failure, Instruction, Money, PaymentData, PaymentId,
+    Reference, Settlement, account,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,11 @@ impl PaymentRequest {
     /// JSON escapes. They occur only inside strings, so the value stays the same.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let Instruction { account, payee, money, reference, data, .. } = &self.details.instruction;
+        let text = |data| match PaymentData::text(data) {
+            Ok(text) => serde_json::from_str(text.as_str()),
+            // Only finished payments are sealed.
+            Err(sealed) => Err(serde::ser::Error::custom(format!("its data is in the sealed row {}", sealed.place))),
+        };
         let json = serde_json::to_string(&RequestJson {
             v: FORM,
             kind: MessageKind::Payment.as_str(),
@@ -85,7 +90,7 @@ impl PaymentRequest {
             currency: money.currency.code(),
             due_at: self.details.due_at.to_string(),
             reference: reference.as_ref().map(Reference::as_str),
-            data: data.as_ref().map(|data| serde_json::from_str(data.as_str())).transpose()?,
+            data: data.as_ref().map(text).transpose()?,
             dispatch_attempt: self.dispatch_attempt,
         })?;
         if json.contains(NOT_IN_SQS) {

@@ -44,7 +44,7 @@ fn sealed((fields, texts, changes): &Drawn) -> (SealedRow, String, Option<String
         reference: reference.as_ref().map(|text| text.parse().unwrap()),
         data: data.as_ref().map(|text| {
             // With a space that no writer of JSON would put.
-            JsonText::from_stored(format!("{{\"a\" :{}}}", serde_json::to_string(text).unwrap())).unwrap()
+            JsonText::from_stored(format!("{{\"a\" :{}}}", serde_json::to_string(text).unwrap())).unwrap().into()
         }),
     };
     let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());

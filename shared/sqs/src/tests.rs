@@ -30,7 +30,7 @@ fn request_of(account: &str, number: i64, data_bytes: usize) -> PaymentRequest {
         scheduled_for: "2026-12-01T09:30:00Z".parse().unwrap(),
         date_rule: None,
         reference: None,
-        data: Some(JsonText::from_stored(format!("\"{}\"", "x".repeat(data_bytes))).unwrap()),
+        data: Some(JsonText::from_stored(format!("\"{}\"", "x".repeat(data_bytes))).unwrap().into()),
     };
     let id = "626e8292-8e84-575a-b684-0af73927405b".parse().unwrap();
     let (zone, shards) = ("UTC".parse().unwrap(), "10".parse().unwrap());

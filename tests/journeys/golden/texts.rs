@@ -34,7 +34,7 @@ fn details(is_full: bool) -> Result<Details> {
         scheduled_for: "2026-12-01".parse()?,
         date_rule: None,
         reference: is_full.then_some("INV 2026/117".parse()?),
-        data: is_full.then_some(JsonText::from_stored("{ \"note\":\"kürz \u{fffe}\" }".to_owned())?),
+        data: is_full.then_some(JsonText::from_stored("{ \"note\":\"kürz \u{fffe}\" }".to_owned())?.into()),
     };
     let zone = "Europe/London".parse()?;
     let shards = "10".parse()?;

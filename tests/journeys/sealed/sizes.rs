@@ -20,7 +20,7 @@ fn row(number: u32, kind: DataKind, random: &mut Rng) -> Result<SealedRow> {
         scheduled_for: "2026-11-20".parse()?,
         date_rule: None,
         reference: None,
-        data: Some(data),
+        data: Some(data.into()),
     };
     let at = |seconds: u32| {
         format!("2026-11-20T{:02}:{:02}:{:02}Z", 1 + seconds / 3600, seconds / 60 % 60, seconds % 60).parse()

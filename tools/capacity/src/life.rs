@@ -124,7 +124,7 @@ impl Payment {
             scheduled_for: DAY.parse()?,
             date_rule: None,
             reference: None,
-            data: Some(JsonText::from_stored(text)?),
+            data: Some(JsonText::from_stored(text)?.into()),
         };
         let (zone, by) = ("Europe/London".parse()?, Actor::client("the feed"));
         let details = Details::accept(payment_id, instruction, zone, shards, CREATED.parse()?, by);

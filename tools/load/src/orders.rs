@@ -126,7 +126,7 @@ impl Order<'_> {
             scheduled_for: self.scheduled_for.parse()?,
             date_rule: None,
             reference: None,
-            data: Some(JsonText::new(serde_json::from_str(&self.data)?)?),
+            data: Some(JsonText::new(serde_json::from_str(&self.data)?)?.into()),
         })
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn excess(order: &Order<'_>, more: usize) -> usize {
         let data = format!("{}{}", order.data, " ".repeat(more));
         let mut instruction = order.instruction().unwrap();
-        instruction.data = Some(JsonText::from_stored(data).unwrap());
+        instruction.data = Some(JsonText::from_stored(data).unwrap().into());
         let id = PaymentId::derive(&instruction.account, &order.key.parse().unwrap());
         let (zone, now) = ("Europe/London".parse().unwrap(), "2026-11-20T09:00:00Z".parse().unwrap());
         let details = Details::accept(id, instruction, zone, "10".parse().unwrap(), now, Actor::client("load"));

@@ -11,9 +11,9 @@ use crate::business_days::rule::DateRule;
 use crate::calendar::instant::{BusinessDate, UtcSecond};
 use crate::calendar::scheduled_for::ScheduledFor;
 use crate::calendar::zone::BusinessZone;
-use crate::json_text::JsonText;
 use crate::money::Money;
 use crate::payment::amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey};
+use crate::payment::data::PaymentData;
 use crate::payment::payment_id::{PaymentId, Shard, ShardCount};
 use crate::payment::settlement::{Failure, TransactionId};
 use crate::payment::slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
@@ -43,7 +43,7 @@ pub struct Instruction {
     /// The client's reference, which both ends see.
     pub reference: Option<Reference>,
     /// The client's own data, which the bank does not read.
-    pub data: Option<JsonText>,
+    pub data: Option<PaymentData>,
 }
 
 impl Instruction {

@@ -20,7 +20,7 @@ fn details(data: Option<&str>) -> Details {
         scheduled_for: "2026-12-01T09:30:00Z".parse::<ScheduledFor>().unwrap(),
         date_rule: None,
         reference: data.map(|_| "INV 2026/117".parse().unwrap()),
-        data: data.map(|text| JsonText::from_stored(text.to_owned()).unwrap()),
+        data: data.map(|text| JsonText::from_stored(text.to_owned()).unwrap().into()),
     };
     let now = "2026-11-20T08:00:00Z".parse().unwrap();
     Details::accept(id, instruction, "Europe/London".parse().unwrap(), shards, now, Actor::client("feed"))

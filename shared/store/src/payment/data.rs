@@ -1,16 +1,17 @@
-//! A payment's data in its details item: the text as it came, or one compressed frame.
+//! A payment's data in its details item: the text as it came, one compressed frame, or the place of a sealed row.
 //!
-//! | `data` | `codec` | `frame` | `dataBytes` | |
-//! |---|---|---|---|---|
-//! | | | | | no data |
-//! | JSON | | | | the text as it came |
-//! | | `zstd` | a zstd frame with a checksum | the length of the text | compressed |
+//! | `data` | `codec` | `frame` | `dataBytes` | `row` | `hash` | |
+//! |---|---|---|---|---|---|---|
+//! | | | | | | | no data |
+//! | JSON | | | | | | the text as it came |
+//! | | `zstd` | a zstd frame with a checksum | the length of the text | | | compressed |
+//! | | `file` | | | such as `2026-11-20/1/57` | the SHA-256 hash of the text | sealed |
 //!
 //! A later codec has another name. Stored data is decoded for ever.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::JsonText;
+use payments_model::{DataHash, JsonText, PaymentData, SealedData};
 
 use crate::frame;
 use crate::item::{Fault, Item};
@@ -20,19 +21,31 @@ const DATA: &str = "data";
 const CODEC: &str = "codec";
 const FRAME: &str = "frame";
 const DATA_BYTES: &str = "dataBytes";
+const ROW: &str = "row";
+const HASH: &str = "hash";
 
 /// The attributes that hold data.
-pub(crate) const ATTRIBUTES: [&str; 4] = [DATA, CODEC, FRAME, DATA_BYTES];
+pub(crate) const ATTRIBUTES: [&str; 6] = [DATA, CODEC, FRAME, DATA_BYTES, ROW, HASH];
 
 /// The codec of a compressed text.
 const ZSTD: &str = "zstd";
 
+/// The codec of a text that a sealed row has.
+const FILE: &str = "file";
+
 /// The level of compression. For 8 KB, higher levels take longer and save hardly any more bytes.
 const LEVEL: i32 = 3;
 
-/// The attributes of data as it came.
-pub(crate) fn raw(data: &JsonText) -> (String, AttributeValue) {
-    (DATA.to_owned(), AttributeValue::S(data.as_str().to_owned()))
+/// The attributes of data: the text as it came, or the sealed row.
+pub(crate) fn attributes(data: &PaymentData) -> Vec<(String, AttributeValue)> {
+    match data {
+        PaymentData::Text(text) => vec![(DATA.to_owned(), AttributeValue::S(text.as_str().to_owned()))],
+        PaymentData::Sealed(SealedData { place, hash }) => vec![
+            (CODEC.to_owned(), AttributeValue::S(FILE.to_owned())),
+            (ROW.to_owned(), AttributeValue::S(place.to_string())),
+            (HASH.to_owned(), AttributeValue::B(Blob::new(hash.as_bytes()))),
+        ],
+    }
 }
 
 /// Compresses an item's data, if that makes the item smaller.
@@ -49,11 +62,16 @@ pub fn compress(item: &mut Item) {
 }
 
 /// Takes the data out of an item.
-pub(crate) fn take(item: &mut Item) -> Result<Option<JsonText>, Fault> {
+pub(crate) fn take(item: &mut Item) -> Result<Option<PaymentData>, Fault> {
+    use AttributeValue::{B, N, S};
     let text = match ATTRIBUTES.map(|name| item.remove(name)) {
-        [None, None, None, None] => return Ok(None),
-        [Some(AttributeValue::S(text)), None, None, None] => text,
-        [None, Some(AttributeValue::S(codec)), Some(AttributeValue::B(frame)), Some(AttributeValue::N(bytes))] => {
+        [None, None, None, None, None, None] => return Ok(None),
+        [Some(S(text)), None, None, None, None, None] => text,
+        [None, Some(S(codec)), None, None, Some(S(row)), Some(B(hash))] if codec == FILE => {
+            let hash = DataHash::from_stored(hash.as_ref()).ok_or("the hash of its data has not 32 bytes")?;
+            return Ok(Some(PaymentData::Sealed(SealedData { place: row.parse()?, hash })));
+        }
+        [None, Some(S(codec)), Some(B(frame)), Some(N(bytes)), None, None] => {
             if codec != ZSTD {
                 return Err("the codec of its data is unknown".into());
             }
@@ -61,9 +79,9 @@ pub(crate) fn take(item: &mut Item) -> Result<Option<JsonText>, Fault> {
             let bytes = bytes.ok_or_else(|| format!("dataBytes is not from 1 to {MAX_DETAILS_BYTES}"))?;
             frame::text_of(frame.as_ref(), bytes)?
         }
-        _ => return Err("data, codec, frame and dataBytes disagree".into()),
+        _ => return Err("data, codec, frame, dataBytes, row and hash disagree".into()),
     };
-    Ok(Some(JsonText::from_stored(text)?))
+    Ok(Some(JsonText::from_stored(text)?.into()))
 }
 
 #[cfg(test)]

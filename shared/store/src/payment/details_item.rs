@@ -70,7 +70,7 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
         created_by: details.created_by.to_string(),
     };
     let mut item = to_item(&item)?;
-    item.extend(data.as_ref().map(data::raw));
+    item.extend(data.iter().flat_map(data::attributes));
     Ok(item)
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn client_bytes(instruction: &Instruction) -> usize {
         + scheduled_for.to_string().len()
         + date_rule.map_or(0, |rule| rule.as_str().len())
         + reference.as_ref().map_or(0, |reference| reference.as_str().len())
-        + data.as_ref().map_or(0, |data| data.as_str().len())
+        + data.as_ref().and_then(|data| data.text().ok()).map_or(0, |text| text.as_str().len())
 }
 
 /// Decodes details of a table.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{Details, DetailsKey, Head, HeadKey, JsonText, PaymentId};
+use payments_model::{Details, DetailsKey, Head, HeadKey, PaymentData, PaymentId};
 
 use crate::error::{StoreError, failed};
 use crate::item::{Fault, Item, item_key, key_of, text_of};
@@ -109,9 +109,10 @@ impl Store {
     pub async fn data_of(
         &self,
         wanted: &[DetailsKey],
-    ) -> Result<Vec<Result<Option<JsonText>, StoreError>>, StoreError> {
+    ) -> Result<Vec<Result<Option<PaymentData>, StoreError>>, StoreError> {
         let keys = wanted.iter().map(|&key| details_key(key)).collect();
-        let reading = Reading { projection: Some(("pk, sk, #0, #1, #2, #3", &data::ATTRIBUTES)), consistent: true };
+        let reading =
+            Reading { projection: Some(("pk, sk, #0, #1, #2, #3, #4, #5", &data::ATTRIBUTES)), consistent: true };
         let items = self.batch_get(&self.tables.history, keys, reading).await?;
         let history = &self.tables.history;
         let mut found =
@@ -178,7 +179,10 @@ fn key_of_details(table: &str, item: &Item) -> Result<DetailsKey, StoreError> {
     parse().map_err(|error: KeyError| StoreError::unreadable(table, key_of(item), error))
 }
 
-fn decode_data(table: &str, mut item: Item) -> Result<(DetailsKey, Result<Option<JsonText>, StoreError>), StoreError> {
+fn decode_data(
+    table: &str,
+    mut item: Item,
+) -> Result<(DetailsKey, Result<Option<PaymentData>, StoreError>), StoreError> {
     let data = data::take(&mut item);
     let unreadable = |fault: Fault| StoreError::unreadable(table, key_of(&item), fault);
     Ok((key_of_details(table, &item)?, data.map_err(unreadable)))

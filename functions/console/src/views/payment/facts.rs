@@ -1,7 +1,7 @@
 //! The facts of a payment, its versions, and its client's data.
 
 use maud::{Markup, html};
-use payments_model::{DateRule, Details, Head, Instruction, ScheduledFor, Status};
+use payments_model::{DateRule, Details, Head, Instruction, PaymentData, ScheduledFor, Status};
 
 use crate::html::{amount, copied, fact, foreign, grouped, link};
 use crate::times::Times;
@@ -127,12 +127,12 @@ fn versions(found: &Found, times: Times) -> Markup {
 
 /// The client's own data, as the client sent it.
 fn data(details: &Details) -> Markup {
-    let Some(data) = &details.instruction.data else { return html! {} };
-    let bytes = i128::try_from(data.as_str().len()).unwrap_or_default();
+    let Some(Ok(text)) = details.instruction.data.as_ref().map(PaymentData::text) else { return html! {} };
+    let bytes = i128::try_from(text.as_str().len()).unwrap_or_default();
     html! {
         details class="fold" {
             summary { "Client’s data, " (grouped(bytes)) " bytes" }
-            pre tabindex="0" { (data.as_str()) }
+            pre tabindex="0" { (text.as_str()) }
         }
     }
 }

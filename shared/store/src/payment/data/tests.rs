@@ -25,7 +25,7 @@ fn details(data: Option<&str>) -> Details {
         scheduled_for: "2026-12-01".parse().unwrap(),
         date_rule: None,
         reference: None,
-        data: data.map(|data| JsonText::from_stored(data.to_owned()).unwrap()),
+        data: data.map(|data| JsonText::from_stored(data.to_owned()).unwrap().into()),
     };
     let id = PaymentId::derive(&instruction.account, &"k".parse().unwrap());
     let now: UtcSecond = "2026-11-22T09:00:00Z".parse().unwrap();
@@ -53,7 +53,7 @@ fn stored(codec: &str, frame: &[u8], bytes: usize) -> Item {
 }
 
 fn take_text(mut item: Item) -> Result<Option<String>, String> {
-    take(&mut item).map(|data| data.map(|data| data.to_string())).map_err(|fault| fault.to_string())
+    take(&mut item).map(|data| data.map(|data| data.text().unwrap().to_string())).map_err(|fault| fault.to_string())
 }
 
 fn frame(text: &[u8]) -> Vec<u8> {
@@ -131,12 +131,12 @@ fn what_contradicts_itself_is_unreadable() {
     let range = "dataBytes is not from 1 to 8192";
     for (attribute, value, why) in [
         (CODEC, s("zst"), "the codec of its data is unknown"),
-        (CODEC, None, "data, codec, frame and dataBytes disagree"),
-        (CODEC, Some(binary("zstd")), "data, codec, frame and dataBytes disagree"),
-        (DATA, s("{}"), "data, codec, frame and dataBytes disagree"),
-        (FRAME, None, "data, codec, frame and dataBytes disagree"),
-        (FRAME, s("frame"), "data, codec, frame and dataBytes disagree"),
-        (FRAME, Some(AttributeValue::Null(true)), "data, codec, frame and dataBytes disagree"),
+        (CODEC, None, "data, codec, frame, dataBytes, row and hash disagree"),
+        (CODEC, Some(binary("zstd")), "data, codec, frame, dataBytes, row and hash disagree"),
+        (DATA, s("{}"), "data, codec, frame, dataBytes, row and hash disagree"),
+        (FRAME, None, "data, codec, frame, dataBytes, row and hash disagree"),
+        (FRAME, s("frame"), "data, codec, frame, dataBytes, row and hash disagree"),
+        (FRAME, Some(AttributeValue::Null(true)), "data, codec, frame, dataBytes, row and hash disagree"),
         (FRAME, Some(binary("")), "the frame: Src size is incorrect"),
         (FRAME, Some(binary("not a frame")), "the frame: Unknown frame descriptor"),
         (FRAME, Some(binary(twice)), "something follows the frame"),
@@ -145,8 +145,8 @@ fn what_contradicts_itself_is_unreadable() {
         (FRAME, Some(binary(no_text)), "invalid utf-8 sequence of 1 bytes from index 0"),
         (FRAME, Some(binary(no_json)), "expected value at line 1 column 1"),
         (FRAME, Some(binary(long)), "the frame: Destination buffer is too small"),
-        (DATA_BYTES, None, "data, codec, frame and dataBytes disagree"),
-        (DATA_BYTES, s("2"), "data, codec, frame and dataBytes disagree"),
+        (DATA_BYTES, None, "data, codec, frame, dataBytes, row and hash disagree"),
+        (DATA_BYTES, s("2"), "data, codec, frame, dataBytes, row and hash disagree"),
         (DATA_BYTES, n("0"), range),
         (DATA_BYTES, n("-1"), range),
         (DATA_BYTES, n("8193"), range),

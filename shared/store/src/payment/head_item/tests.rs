@@ -24,7 +24,7 @@ fn longest() -> Details {
         scheduled_for: "2099-12-30T23:59:59+00:30".parse().unwrap(),
         date_rule: Some(DateRule::Following),
         reference: Some("R".repeat(35).parse().unwrap()),
-        data: Some(JsonText::from_stored("\"data\"".to_owned()).unwrap()),
+        data: Some(JsonText::from_stored("\"data\"".to_owned()).unwrap().into()),
     };
     let zone: BusinessZone = "Pacific/Kiritimati".parse().unwrap();
     let shards: ShardCount = "1000".parse().unwrap();
