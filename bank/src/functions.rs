@@ -174,9 +174,9 @@ impl Functions {
         let own = |function| of(function).map(|Dependencies { store, clock, metrics, .. }| (store, clock, metrics));
         let (store, clock, _) = own(HttpFunction::Ingest.name())?;
         let ingest = Ingest::new(configured("ingest", get, ingest::Config::read)?, store, clock);
-        let (store, clock, metrics) = own(HttpFunction::QueryAccount.name())?;
-        let query_account =
-            QueryAccount::new(configured("query-account", get, query_account::Config::read)?, store, clock, metrics);
+        let Dependencies { store, reports, clock, metrics, .. } = of(HttpFunction::QueryAccount.name())?;
+        let query_account = configured("query-account", get, query_account::Config::read)?;
+        let query_account = QueryAccount::new(query_account, store, reports, clock, metrics);
         let (store, clock, metrics) = own(HttpFunction::QueryDue.name())?;
         let query_due = QueryDue::new(configured("query-due", get, query_due::Config::read)?, store, clock, metrics);
         let Dependencies { store, clock, metrics, webhooks: Webhooks { master, .. }, .. } =

@@ -1,6 +1,7 @@
 //! Sealed dates: each finished payment in one part, as the API shows it, whatever fails.
 
 mod kills;
+mod reading;
 mod sizes;
 mod sql;
 

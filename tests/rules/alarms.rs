@@ -93,6 +93,23 @@ fn every_metric_of_an_alarm_is_emitted() -> Result<()> {
     Ok(())
 }
 
+/// CloudWatch charges for each metric, so the functions name those that an alarm or the dashboard reads.
+#[test]
+fn the_metrics_that_functions_name_are_those_that_somebody_reads() -> Result<()> {
+    let template = template()?;
+    let alarms = resources(&template, ALARM)?;
+    let mut read: Vec<&str> =
+        alarms.iter().flat_map(|(_, alarm)| own_metrics(alarm)).map(|(metric, _)| metric).collect();
+    let body =
+        template["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["!Sub"].as_str().context("no dashboard")?;
+    let shown = body.split("[\"ScheduledPayments\", \"").skip(1).filter_map(|rest| rest.split('"').next());
+    read.extend(shown);
+    read.sort_unstable();
+    read.dedup();
+    assert_eq!(payments_boot::READ_METRICS.as_slice(), read);
+    Ok(())
+}
+
 /// Whether a source emits a metric: as a field's name, or by a name that is given.
 fn is_emitted(metric: &str, source: &str) -> bool {
     let field = snake_case(metric);

@@ -53,7 +53,7 @@ fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
         let found: Vec<&str> = policies.iter().filter_map(service).collect();
         let wanted: &[&str] = match package(function)? {
             "dispatch" | "settle" => &["dynamodb", "sqs"],
-            "publish" | "report" | "seal" | "undo" => &["dynamodb", "s3"],
+            "publish" | "query-account" | "report" | "seal" | "undo" => &["dynamodb", "s3"],
             "console" => &["dynamodb", "sqs", "s3"],
             _ => &["dynamodb"],
         };

@@ -1,6 +1,7 @@
 //! Configuration of `query-account`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
+use payments_files::Storage;
 use payments_http::Access;
 use payments_model::BusinessDays;
 
@@ -13,6 +14,8 @@ pub struct Config {
     pub access: Access,
     /// The bank's time zone, calendars and cut-offs.
     pub business_days: BusinessDays,
+    /// `SEALED_URL`: the storage of sealed parts.
+    pub sealed: Storage,
 }
 
 impl Config {
@@ -23,6 +26,8 @@ impl Config {
             machine_clients: lookup.machine_clients()?,
             is_open: lookup.is_sam_local(),
         };
-        Ok(Self { data: lookup.data()?, access, business_days: lookup.business_days()? })
+        let (data, business_days) = (lookup.data()?, lookup.business_days()?);
+        let sealed = lookup.required("SEALED_URL", "where sealed parts are stored, such as s3://bucket")?;
+        Ok(Self { data, access, business_days, sealed })
     }
 }

@@ -1,9 +1,13 @@
 //! The function: a request is answered with payments, their versions or calendars.
 
+use std::sync::Arc;
+
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, VersionsView, serve};
 use payments_model::{AccountId, Details, Head, IdempotencyKey, PaymentId};
+use payments_sealed::SealedRows;
 use payments_store::Store;
 use serde::Serialize;
 
@@ -25,14 +29,16 @@ struct KeyView {
 pub struct QueryAccount {
     pub(crate) config: Config,
     pub(crate) store: Store,
+    pub(crate) sealed: SealedRows,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
 }
 
 impl QueryAccount {
     /// Creates the function.
-    pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
-        Self { config, store, clock, metrics }
+    pub fn new(config: Config, store: Store, files: Arc<dyn ObjectStore>, clock: Clock, metrics: Metrics) -> Self {
+        let sealed = SealedRows::new(files, clock.clone());
+        Self { config, store, sealed, clock, metrics }
     }
 
     /// Answers one request.
@@ -46,7 +52,7 @@ impl QueryAccount {
             Route::GetPayment => {
                 let (account, payment) = (request.account()?, request.payment()?);
                 request.query(&[])?;
-                Answer::payment(200, &self.get(&account, payment).await?)
+                Answer::payment(200, &self.get(&account, payment, true).await?)
             }
             Route::ListVersions => self.versions(&request).await,
             Route::ListCalendars => self.calendars(&request),
@@ -65,7 +71,7 @@ impl QueryAccount {
         let plan = Plan::parse(account, &query, today)?;
         let query = plan.read(self.config.business_days.zone(), today)?;
         let read = self.store.account_list(&query, || !deadline.has_come()).await?;
-        let page = page::render(&self.store, &plan, read, &deadline).await?;
+        let page = page::render(&self.store, &self.sealed, &plan, read, &deadline).await?;
         if !page.unreadable.is_empty() {
             self.metrics.emit(self.clock.instant(), &page.unreadable);
         }
@@ -75,20 +81,24 @@ impl QueryAccount {
     /// Lists the payment with this idempotency key, or none. Its id follows from the key, so that takes two reads, and a third
     /// once its head is in the long-term table alone.
     async fn list_key(&self, account: &AccountId, key: &IdempotencyKey, with_data: bool) -> Result<Answer, Problem> {
-        let found = self.get(account, PaymentId::derive(account, key)).await;
-        let payments = match found {
-            Ok(payment) => vec![if with_data { payment } else { payment.without_data() }],
+        let payments = match self.get(account, PaymentId::derive(account, key), with_data).await {
+            Ok(payment) => vec![payment],
             Err(problem) if problem.kind() == ProblemKind::NoSuchPayment => Vec::new(),
             Err(problem) => return Err(problem),
         };
         Answer::json(200, &KeyView { payments, next_cursor: None })
     }
 
-    /// Returns one payment with its data.
-    async fn get(&self, account: &AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
+    /// Returns one payment.
+    async fn get(&self, account: &AccountId, payment_id: PaymentId, with_data: bool) -> Result<PaymentView, Problem> {
         let (first, head) = self.found(account, payment_id).await?;
         let details = self.store.details_in_force(&head, first).await?;
-        PaymentView::new(&head).with_dates(&details).with_data(details.instruction.data.as_ref())
+        let view = PaymentView::new(&head).with_dates(&details);
+        if !with_data {
+            return Ok(view);
+        }
+        let [details] = self.sealed.opened([details]).await?;
+        view.with_data(details.instruction.data.as_ref())
     }
 
     /// Returns a payment's first details, which give its head's key, and its head. Without a head, the payment was never
@@ -111,6 +121,9 @@ impl QueryAccount {
         let mut chain = chain.ok_or_else(Problem::repeat)?;
         chain.push(first);
         chain.reverse();
+        if with_data {
+            chain = self.sealed.opened(chain).await?;
+        }
         Answer::json(200, &VersionsView::new(&chain, with_data)?)
     }
 }

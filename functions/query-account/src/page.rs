@@ -1,8 +1,12 @@
 //! Pages of an account's payments, cut before Lambda's response becomes too large.
 
+use std::collections::{BTreeSet, VecDeque};
+use std::error::Error;
+
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, Unreadable};
-use payments_model::{DetailsKey, Head, PaymentData, Place};
+use payments_model::{DetailsKey, Head, PaymentData, Place, causes};
+use payments_sealed::{PARTS_AT_ONCE, SealedRows};
 use payments_store::{AccountPage, Store, StoreError};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -61,8 +65,8 @@ impl Page {
     }
 
     /// Leaves out a payment that cannot be read. The others are shown.
-    fn leave_out(&mut self, place: Option<Place>, error: &StoreError) {
-        tracing::error!(%error, "a payment cannot be read and is left out of the list");
+    fn leave_out(&mut self, place: Option<Place>, error: &(dyn Error + 'static)) {
+        tracing::error!(causes = ?causes(error), "a payment cannot be read and is left out of the list");
         self.unreadable.add(place.map(|place| place.payment_id));
         self.bytes += LEFT_OUT_BYTES;
         if let Some(place) = place {
@@ -76,9 +80,16 @@ impl Page {
     }
 }
 
+/// A head of a page, or the reason why it cannot be read.
+type PageHead = (Place, Result<Head, StoreError>);
+
+/// The data of a payment, or the reason why it cannot be read.
+type PageData = Result<Option<PaymentData>, Box<dyn Error + Send + Sync>>;
+
 /// Renders a page of heads, with the payments' data if the plan includes it.
 pub(crate) async fn render(
     store: &Store,
+    sealed: &SealedRows,
     plan: &Plan,
     read: AccountPage,
     deadline: &Deadline,
@@ -88,20 +99,24 @@ pub(crate) async fn render(
     for error in &read.without_key {
         page.leave_out(None, error);
     }
+    let sealed_until = sealed.page_end();
     let mut full = false;
     for heads in read.heads.chunks(DATA_CHUNK) {
-        let mut data = data_of(store, plan, heads).await?.into_iter();
-        for (place, head) in heads {
-            let data = data.next().unwrap_or(Ok(None));
-            match head.as_ref().map(|head| (head, data)) {
-                _ if full => {}
-                Ok((head, Ok(data))) => full = !page.push(head, data.as_ref())?,
-                Ok((_, Err(error))) => page.leave_out(Some(*place), &error),
-                Err(error) => page.leave_out(Some(*place), error),
+        let data = data_of(store, plan, heads).await?;
+        let mut rest: VecDeque<_> = heads.iter().zip(data).collect();
+        while !full && !rest.is_empty() {
+            let (some, has_sealed) = opened(sealed, &mut rest).await?;
+            for ((place, head), data) in some {
+                match head.as_ref().map(|head| (head, data)) {
+                    _ if full => {}
+                    Ok((head, Ok(data))) => full = !page.push(head, data.as_ref())?,
+                    Ok((_, Err(error))) => page.leave_out(Some(*place), &*error),
+                    Err(error) => page.leave_out(Some(*place), error),
+                }
             }
+            // If reads are slow, the page ends early, and its cursor continues there.
+            full = full || deadline.has_come() || has_sealed && sealed_until.has_come();
         }
-        // If reads are slow, the page ends early, and its cursor continues there.
-        full = full || deadline.has_come();
         if full {
             break;
         }
@@ -113,24 +128,45 @@ pub(crate) async fn render(
     Ok(PageView { from, to, payments: page.payments, next_cursor, unreadable: page.unreadable })
 }
 
-/// A head of a page, or the reason why it cannot be read.
-type PageHead = (Place, Result<Head, StoreError>);
-
 /// Reads the data of the payments with these heads, in their order, if the plan includes it.
-async fn data_of(
-    store: &Store,
-    plan: &Plan,
-    heads: &[PageHead],
-) -> Result<Vec<Result<Option<PaymentData>, StoreError>>, Problem> {
+async fn data_of(store: &Store, plan: &Plan, heads: &[PageHead]) -> Result<Vec<PageData>, Problem> {
     if !plan.with_data {
-        return Ok(Vec::new());
+        return Ok(heads.iter().map(|_| Ok(None)).collect());
     }
     let key = |(place, head): &PageHead| match head {
         Ok(head) => head.details_key(),
         Err(_) => DetailsKey { payment_id: place.payment_id, amendment: None },
     };
     let keys: Vec<DetailsKey> = heads.iter().map(key).collect();
-    Ok(store.data_of(&keys).await?)
+    Ok(store.data_of(&keys).await?.into_iter().map(|data| data.map_err(Into::into)).collect())
+}
+
+/// Takes the first payments whose sealed data is in few enough parts, and reads it. The others keep their order.
+async fn opened<'h>(
+    sealed: &SealedRows,
+    rest: &mut VecDeque<(&'h PageHead, PageData)>,
+) -> Result<(Vec<(&'h PageHead, PageData)>, bool), Problem> {
+    let (mut some, mut wanted) = (Vec::new(), Vec::new());
+    let mut parts = BTreeSet::new();
+    while let Some((head, data)) = rest.pop_front() {
+        if let Ok(Some(PaymentData::Sealed(row))) = &data {
+            if parts.len() == PARTS_AT_ONCE && !parts.contains(&(row.place.date, row.place.part)) {
+                rest.push_front((head, data));
+                break;
+            }
+            parts.insert((row.place.date, row.place.part));
+            wanted.push((head.0.payment_id, row.clone()));
+        }
+        some.push((head, data));
+    }
+    let mut texts = sealed.data(&wanted).await?.into_iter();
+    for (_, data) in &mut some {
+        if matches!(data, Ok(Some(PaymentData::Sealed(_)))) {
+            let text = texts.next().map(|text| text.map(PaymentData::Text));
+            *data = text.transpose().map_err(Into::into);
+        }
+    }
+    Ok((some, !wanted.is_empty()))
 }
 
 /// The bytes that a text takes inside a JSON string.

@@ -1,5 +1,7 @@
 //! `query-account` alone over the machine: one account's payments, and one of them.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use payments_machine::client::{Reply, Request};
 use payments_machine::given::Given;
@@ -21,7 +23,9 @@ impl Alone {
         for (key, date) in [("second", "2026-11-22"), ("first", "2026-11-21"), ("third", "2026-11-23")] {
             given.scheduled(key, date).await?;
         }
-        let query = given.function("query-account", Config::read, QueryAccount::new)?;
+        let files = Arc::clone(&given.stack.reports);
+        let new = |config, store, clock, metrics| QueryAccount::new(config, store, files, clock, metrics);
+        let query = given.function("query-account", Config::read, new)?;
         Ok(Self { given, query })
     }
 

@@ -6,12 +6,11 @@ use chrono::TimeDelta;
 use futures::{StreamExt as _, stream};
 use payments_boot::Deadline;
 use payments_model::{BusinessDate, Details, Head, HeadKey, PaymentId, UtcSecond, causes};
-use payments_sealed::{MAX_PART_BYTES, PartName, SealedRow, encode};
+use payments_sealed::{Folder, MAX_PART_BYTES, PartName, Put, SealedRow, encode, path};
 use payments_store::{DueRange, DueUntil, MAX_BATCH_GET, StoreError};
 use payments_work::{Halt, at_once, retried};
 
 use crate::error::SealError;
-use crate::folder::{Folder, Put, path};
 use crate::function::Seal;
 use crate::outcome::SealOutcome;
 use crate::payment::{STATUSES, row};

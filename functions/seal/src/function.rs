@@ -9,13 +9,13 @@ use lambda_runtime::{Error, LambdaEvent};
 use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::{BusinessDate, causes};
+use payments_sealed::{Folder, FolderError, missing, path};
 use payments_store::{Job, Store};
 use payments_work::ScheduledRun;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::error::SealError;
-use crate::folder::{Folder, missing, path};
 use crate::outcome::SealOutcome;
 use crate::payment::STATUSES;
 
@@ -120,7 +120,7 @@ impl Seal {
     async fn sealed_rows(&self, date: BusinessDate, numbers: Option<&BTreeSet<u32>>) -> Result<(u32, u64), SealError> {
         let Some(last) = numbers.and_then(BTreeSet::last).copied() else { return Ok((0, 0)) };
         if let Some(hole) = (1..last).find(|number| !numbers.is_some_and(|numbers| numbers.contains(number))) {
-            return Err(missing(&path(date, hole)));
+            return Err(missing(&path(date, hole)).into());
         }
         let part = Folder(&*self.files).part(&path(date, last)).await?;
         Ok((last, part.name.rows_before + part.rows() as u64))
@@ -134,7 +134,7 @@ fn pass_over(
     outcome: &mut SealOutcome,
     first: &mut Option<SealError>,
 ) -> Result<(), SealError> {
-    if !matches!(error, SealError::Damaged(..) | SealError::Differs(_)) {
+    if !matches!(error, SealError::Folder(FolderError::Damaged(_) | FolderError::Differs(_))) {
         return Err(error);
     }
     tracing::error!(%date, causes = ?causes(&error), "a part cannot be used; the other dates go on");

@@ -6,7 +6,6 @@
 mod config;
 mod date;
 mod error;
-mod folder;
 mod function;
 mod outcome;
 mod payment;

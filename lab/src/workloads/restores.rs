@@ -111,7 +111,11 @@ impl Operator<'_> {
         if random.bool() {
             self.drain().await?;
         }
+        let undone = undos::before_restore(bank, self.files).await?;
         switches.table_lost.store(true, Ordering::Relaxed);
+        if undone.is_some() {
+            switches.uncounted.store(false, Ordering::Relaxed);
+        }
         // Changes under way at that moment may still be logged, or not.
         pause(TimeDelta::seconds(random.i64(0..60))).await;
         self.end_epoch(log.as_ref(), random).await?;
@@ -147,6 +151,9 @@ impl Operator<'_> {
         self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;
         switches.table_lost.store(false, Ordering::Relaxed);
         undos::resume(bank).await?;
+        if let Some(undone) = undone {
+            undos::after_restore(bank, self.files, &undone).await?;
+        }
         self.sweep().await?;
         switches.restoring.store(false, Ordering::Relaxed);
         unsendable::end(bank).await

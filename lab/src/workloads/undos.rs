@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context as _, Result, anyhow};
 use chrono::{SecondsFormat, TimeDelta};
@@ -21,11 +22,13 @@ use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
 use crate::checks::checker::tables;
+use crate::facts::heads::id_of;
 use crate::laws::undone;
 use crate::plans::faults::FaultKind;
 use crate::settings::Settings;
 use crate::time::pause;
 use crate::workloads::approvals::{ALONE, BOTH, approved};
+use crate::workloads::by_hand::heads;
 use crate::world::bank::Bank;
 use crate::world::lag;
 
@@ -68,7 +71,7 @@ async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
     loop {
         let left = last - bank.time.now();
         pause(TimeDelta::minutes(random.i64(300..3 * 1_440)).min(left.max(TimeDelta::zero()))).await;
-        let operator = Operator { bank: &bank, files: &files };
+        let operator = Operator { bank: &bank, files: &files, restores: false };
         if bank.time.now() >= last {
             // A restore may have brought back a hold or a stop.
             return bank.busy_with(operator.turn(released), "holds are not released").await;
@@ -82,6 +85,43 @@ async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
 struct Operator<'b> {
     bank: &'b Arc<Bank>,
     files: &'b Arc<dyn ObjectStore>,
+    /// Whether this is a step of a restore.
+    restores: bool,
+}
+
+/// A plan that was written, which can be run.
+struct Planned {
+    id: UndoId,
+    number: u32,
+    sha256: String,
+    rows: Vec<PlanRow>,
+}
+
+/// An undo that ended just before a restore, which may take it back.
+pub(crate) struct Undone(Planned);
+
+/// Undoes scheduled payments to the end, as the last thing before the tables are lost. From now on no change is counted, so the log
+/// does not have it.
+pub(crate) async fn before_restore(bank: &Arc<Bank>, files: &Arc<dyn ObjectStore>) -> Result<Option<Undone>> {
+    let scheduled = heads(bank, "SCHEDULED")?;
+    let ids: Vec<&str> = scheduled.iter().map(|head| id_of(text(head, "sk"))).take(MOST_IDS).collect();
+    if !bank.undos || ids.is_empty() {
+        return Ok(None);
+    }
+    bank.switches.uncounted.store(true, Ordering::Relaxed);
+    let operator = Operator { bank, files, restores: true };
+    let id = new_id(&mut bank.seed.source("undo before a restore"))?;
+    let planned = operator.plan(id, json!({ "ids": ids })).await?;
+    operator.run(&planned, false).await?;
+    Ok(Some(Undone(planned)))
+}
+
+/// Runs an undo again before the first sweep after a restore, as docs/restore.md says.
+pub(crate) async fn after_restore(bank: &Arc<Bank>, files: &Arc<dyn ObjectStore>, undone: &Undone) -> Result<()> {
+    let operator = Operator { bank, files, restores: true };
+    operator.run(&undone.0, true).await?;
+    operator.note(&undone.0, &BTreeSet::new()).await?;
+    operator.turn(released).await
 }
 
 impl Operator<'_> {
@@ -92,8 +132,22 @@ impl Operator<'_> {
             self.turn(stopped).await?;
             pause(TimeDelta::seconds(random.i64(0..600))).await;
         }
-        let id: UndoId = format!("{:016x}", random.u64(..)).parse()?;
-        let select = self.select(random)?;
+        let id = new_id(random)?;
+        let planned = self.plan(id, self.select(random)?).await?;
+        pause(TimeDelta::seconds(random.i64(0..7_200))).await;
+        let sent = self.sent();
+        let mut request = planned.request();
+        request["approval"] = json!(approved(self.bank, ALONE, (ACTION, &planned.fields())).await?);
+        if self.bank.scheduled("undo", request, TimeDelta::zero()).await.is_ok() {
+            self.bank.complain(format!("one person began the undo {} alone", planned.id));
+        }
+        self.run(&planned, false).await?;
+        self.note(&planned, &sent).await?;
+        self.turn(released).await
+    }
+
+    /// Plans the payments of a wrong feed, and checks the plan.
+    async fn plan(&self, id: UndoId, select: Value) -> Result<Planned> {
         let (known, recent) = (tables(self.bank)?, self.bank.changes.since(self.bank.time.now() - LATEST));
         let recent = recent.into_iter().map(|change| change.key.1).collect();
         let plan = self.ask(&json!({ "action": "plan", "id": id.as_str(), "select": select })).await?;
@@ -105,29 +159,28 @@ impl Operator<'_> {
         }
         let ids = rows.iter().map(|row| row.head.slot.payment_id.to_string());
         self.bank.state().cancel_asked.extend(ids);
-        pause(TimeDelta::seconds(random.i64(0..7_200))).await;
-        let sent = self.sent();
-        let mut request = json!({ "action": "run", "id": id.as_str(), "plan": number, "sha256": plan["sha256"], "acceptInexact": true });
-        let fields = fields(&id, (number, plan["sha256"].as_str().context("no hash")?), true);
-        request["approval"] = json!(approved(self.bank, ALONE, (ACTION, &fields)).await?);
-        if self.bank.scheduled("undo", request.clone(), TimeDelta::zero()).await.is_ok() {
-            self.bank.complain(format!("one person began the undo {id} alone"));
-        }
+        let sha256 = plan["sha256"].as_str().context("no hash")?.to_owned();
+        Ok(Planned { id, number, sha256, rows })
+    }
+
+    /// Runs a plan until it has ended, and was not taken back meanwhile.
+    async fn run(&self, planned: &Planned, again: bool) -> Result<()> {
+        let mut request = planned.request();
+        request["again"] = json!(again);
         for _ in 0..TRIES {
             let restores = self.restores();
             // A restore may have taken back the approval, and the run then needs one again.
-            request["approval"] = json!(approved(self.bank, BOTH, (ACTION, &fields)).await?);
+            request["approval"] = json!(approved(self.bank, BOTH, (ACTION, &planned.fields())).await?);
             let run = self.ask(&request).await?;
             let has_ended = run["runs"][0]["hasEnded"] == true;
             // Of what a restore took back, nothing is known: the plan is run again.
             request["again"] = json!(restores != self.restores());
             if has_ended && request["again"] == false {
-                self.note(&id, number, &rows, &sent).await?;
-                return self.turn(released).await;
+                return Ok(());
             }
             pause(TimeDelta::minutes(5)).await;
         }
-        Err(anyhow!("the run of {id} does not end"))
+        Err(anyhow!("the run of {} does not end", planned.id))
     }
 
     /// The number of restores that have begun.
@@ -180,7 +233,7 @@ impl Operator<'_> {
     }
 
     async fn until_restored(&self) {
-        while self.bank.switches.is_restoring() {
+        while !self.restores && self.bank.switches.is_restoring() {
             pause(TimeDelta::hours(1)).await;
         }
     }
@@ -201,15 +254,15 @@ impl Operator<'_> {
 
     /// Compares the results with the tables, and notes the payments that are cancelled for good.
     /// `sent` are payments that were sent before the run.
-    async fn note(&self, id: &UndoId, plan: u32, rows: &[PlanRow], sent: &BTreeSet<String>) -> Result<()> {
+    async fn note(&self, Planned { id, number, rows, .. }: &Planned, sent: &BTreeSet<String>) -> Result<()> {
         let (mut ends, mut place) = (Vec::new(), 0);
         while ends.len() < rows.len() {
-            let part = self.files.get(&part_path(id, plan, place)).await?.bytes().await?;
+            let part = self.files.get(&part_path(id, *number, place)).await?.bytes().await?;
             ends.extend(decode_part(&part)?);
             place = u64::try_from(ends.len())?;
         }
         let bank = self.bank;
-        let claimed = self.files.get(&claimed_path(id, plan)).await?.bytes().await?;
+        let claimed = self.files.get(&claimed_path(id, *number)).await?.bytes().await?;
         let claimed = String::from_utf8(claimed.to_vec())?;
         let planned = planned(rows);
         if self.restores() == 0 {
@@ -221,14 +274,16 @@ impl Operator<'_> {
             let sk = format!("{}#{payment_id}", row.head.slot.at);
             let pk = format!("ACCT#{}", row.head.account);
             let head = ["payments", "payment-history"].iter().find_map(|table| bank.item(table, &pk, &sk));
-            let is_restored = bank.state().lost.contains(&payment_id) || bank.switches.is_restoring();
+            let is_over = matches!(end, UndoEnd::Cancelled | UndoEnd::AlreadyCancelled);
+            // A run after a restore cancels also what that took back.
+            let is_lost = bank.state().lost.contains(&payment_id) && !is_over;
+            let is_restored = is_lost || (bank.switches.is_restoring() && !self.restores);
             let status = head.as_ref().map(|head| text(head, "status"));
             if let Some(problem) = undone::check_end(row.status.map(|it| it.to_string()).as_deref(), end, status)
                 && !is_restored
             {
                 bank.complain(format!("{payment_id} of the undo {id} {problem}"));
             }
-            let is_over = matches!(end, UndoEnd::Cancelled | UndoEnd::AlreadyCancelled);
             let mut state = bank.state();
             let intent = state.intents.iter_mut().find(|intent| intent.accepted.as_ref() == Some(&payment_id));
             if let Some(intent) = intent.filter(|_| is_over && !is_restored) {
@@ -241,6 +296,17 @@ impl Operator<'_> {
     /// Turns the switch.
     async fn turn(&self, turned: fn(&Switch, UtcSecond) -> Switch) -> Result<()> {
         turn(self.bank, turned).await
+    }
+}
+
+impl Planned {
+    fn request(&self) -> Value {
+        let (id, sha256) = (self.id.as_str(), self.sha256.as_str());
+        json!({ "action": "run", "id": id, "plan": self.number, "sha256": sha256, "acceptInexact": true })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        fields(&self.id, (self.number, &self.sha256), true)
     }
 }
 
@@ -264,6 +330,10 @@ async fn turn(bank: &Bank, turned: fn(&Switch, UtcSecond) -> Switch) -> Result<(
         pause(lag::LONGEST).await;
     }
     Err(anyhow!("the switch cannot be turned"))
+}
+
+fn new_id(random: &mut Rng) -> Result<UndoId> {
+    Ok(format!("{:016x}", random.u64(..)).parse()?)
 }
 
 fn planned(rows: &[PlanRow]) -> BTreeSet<String> {

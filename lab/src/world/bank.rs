@@ -197,9 +197,12 @@ impl Bank {
     pub(crate) async fn scheduled(
         &self,
         function: &'static str,
-        input: Value,
+        mut input: Value,
         ahead: TimeDelta,
     ) -> Result<Value, String> {
+        if self.weakness == Some(Weakness::UndoneByResults) && function == "undo" {
+            input.as_object_mut().map(|input| input.remove("again"));
+        }
         let context = context(self.time.now() + ahead + timeout_of(function)?);
         let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
         self.lambda.invoke(function, run).await?

@@ -3,7 +3,7 @@
 //! Source: *AWS Lambda Developer Guide*, "Using Lambda with Amazon SQS" (the event), "Configuring scaling behavior..."
 //! (batches) and "Handling errors for an SQS event source in Lambda". A message that succeeded is deleted. A message that
 //! failed is received again after the queue's visibility timeout, with a higher receive count, until the queue's redrive
-//! policy moves it. Not simulated: scaling, filters, `md5OfBody`, and the payload limit of 6 MB.
+//! policy moves it. Not simulated: scaling, filters, `md5OfBody`, the payload limit of 6 MB, and the wait for a full batch.
 
 use std::collections::HashSet;
 
@@ -30,6 +30,9 @@ pub struct QueueMappingSettings {
     pub enabled: bool,
     /// The most messages of one invocation: 1 to [`MAX_BATCH_SIZE`].
     pub batch_size: usize,
+    /// The most seconds for which Lambda waits for a full batch.
+    #[serde(default, rename = "MaximumBatchingWindowInSeconds")]
+    pub batching_window: i64,
     /// Whether the function says which messages failed.
     #[serde(default, rename = "FunctionResponseTypes", deserialize_with = "response::reports_failures")]
     pub report_batch_item_failures: bool,
@@ -52,6 +55,7 @@ impl Default for QueueMappingSettings {
             queue: String::new(),
             enabled: true,
             batch_size: 10,
+            batching_window: 0,
             report_batch_item_failures: false,
             scaling_config: None,
         }

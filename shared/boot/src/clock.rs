@@ -1,12 +1,13 @@
 //! The clock, which functions get as an argument.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, select};
 use payments_model::UtcSecond;
 
 /// A source of the current time, on which callers can also wait. Functions on AWS get [`Clock::system`]; tests and
@@ -46,6 +47,14 @@ impl Clock {
     /// Waits for `time`.
     pub async fn sleep(&self, time: Duration) {
         (self.sleep)(time).await;
+    }
+
+    /// Does some work, for at most `time`. `None` if it takes longer.
+    pub async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        match select(pin!(work), pin!(self.sleep(time))).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
     }
 
     /// The current time in whole seconds; a time outside the calendar's years becomes the nearest one inside.

@@ -45,7 +45,12 @@ impl Deadline {
 
     /// Creates the deadline of an HTTP request: work that starts within five seconds ends before API Gateway's timeout.
     pub fn for_http(clock: &Clock) -> Self {
-        Self { clock: clock.clone(), stop: clock.instant() + TimeDelta::from_std(HTTP_BUDGET).unwrap_or_default() }
+        Self::after(clock, TimeDelta::from_std(HTTP_BUDGET).unwrap_or_default())
+    }
+
+    /// Creates a deadline that comes after `time`.
+    pub fn after(clock: &Clock, time: TimeDelta) -> Self {
+        Self { clock: clock.clone(), stop: clock.instant() + time }
     }
 
     /// Creates a deadline that is `by` earlier, but by at most half of the time left: for work that needs time

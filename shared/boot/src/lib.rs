@@ -19,7 +19,7 @@ pub use client::{HTTP_CALL_TIMEOUT, SWITCHED_CALL_TIMEOUT, dynamodb_at, switched
 pub use clock::Clock;
 pub use config::{ConfigError, DataConfig, Lookup};
 pub use deadline::{Deadline, HTTP_BUDGET, MARGIN};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, READ_METRICS};
 pub use request::Request;
 pub use telemetry::{log_as_json, log_filter, version};
 pub use webhook_master::{WebhookMaster, WebhookMasterError};

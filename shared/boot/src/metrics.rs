@@ -24,6 +24,68 @@ const DIMENSION: &str = "Function";
 /// and charges for no metric.
 const HEADER: &str = "_aws";
 
+/// The metrics that an alarm or the dashboard reads. CloudWatch charges $0.30 a month for each, so the other numbers are only
+/// in the lines. A test compares this list with the template.
+pub const READ_METRICS: [&str; 57] = [
+    "Archived",
+    "BusEvents",
+    "BusMissed",
+    "BusRejections",
+    "BusSegmentsBehind",
+    "CalendarDaysShort",
+    "CancelledPaymentsProcessed",
+    "ChangesIrregular",
+    "ChangesUnparsed",
+    "Claimed",
+    "ConflictingResults",
+    "DaysHeld",
+    "DeliveredEvents",
+    "DriftedDates",
+    "Failed",
+    "FailedDeliveries",
+    "FeedMissing",
+    "FourEyesBypassed",
+    "HeldSeconds",
+    "JournalMissed",
+    "JournalSegmentsBehind",
+    "LeftOnClosedDate",
+    "LogGaps",
+    "LogMoves",
+    "LoggedEvents",
+    "OldestOverdueSeconds",
+    "OldestUnreportedSeconds",
+    "OverdueRemaining",
+    "OverdueUnmovable",
+    "OverdueWaitingForReport",
+    "PaymentsUnreadable",
+    "Processed",
+    "RecountDatesLeft",
+    "RedateUnfinished",
+    "RedriveFailed",
+    "RedriveShardsUnfinished",
+    "ReportFailed",
+    "ReportFileAltered",
+    "Reported",
+    "RequestsDisagreeing",
+    "ResultsOfOtherTransfers",
+    "SealBehind",
+    "Sent",
+    "SharedTransactionIds",
+    "StillHeld",
+    "Stopped",
+    "StuckPending",
+    "SweepFailed",
+    "SwitchUnreadable",
+    "UndoUnfinished",
+    "UnknownPayments",
+    "UnreadableDates",
+    "WaitingForRedate",
+    "WebhookEndpointsChanged",
+    "WebhookSegmentsBehind",
+    "WebhooksDisabled",
+    "WebhooksMissed",
+];
+
 /// The place where metrics are written. Clones share captured lines.
 #[derive(Debug, Clone)]
 pub struct Metrics {
@@ -100,9 +162,7 @@ impl Metrics {
             tracing::error!(%error, "a metrics line could not be written");
             return;
         }
-        if self.monitoring == Monitoring::Off {
-            line = without_header(line);
-        }
+        line = with_read_metrics(line, self.monitoring);
         match &self.captured {
             Some(lines) => {
                 let line = String::from_utf8_lossy(&line).trim_end().to_owned();
@@ -117,10 +177,18 @@ impl Metrics {
     }
 }
 
-/// The line without the field that makes metrics of its numbers.
-fn without_header(line: Vec<u8>) -> Vec<u8> {
+/// The line with a header that names the metrics that somebody reads, or without a header if there are none.
+fn with_read_metrics(line: Vec<u8>, monitoring: Monitoring) -> Vec<u8> {
     let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(&line) else { return line };
-    fields.remove(HEADER);
+    let metrics = fields.get_mut(HEADER).and_then(|header| header.pointer_mut("/CloudWatchMetrics/0/Metrics"));
+    let is_read = |metric: &Value| metric["Name"].as_str().is_some_and(|name| READ_METRICS.contains(&name));
+    let has_metrics = metrics.and_then(Value::as_array_mut).is_some_and(|metrics| {
+        metrics.retain(is_read);
+        !metrics.is_empty()
+    });
+    if !has_metrics || monitoring == Monitoring::Off {
+        fields.remove(HEADER);
+    }
     format!("{}\n", Value::Object(fields)).into_bytes()
 }
 
@@ -132,28 +200,35 @@ mod tests {
     #[entry(rename_all = "PascalCase")]
     struct Example {
         claimed: u64,
+        already_claimed: u64,
         oldest_overdue_seconds: Option<u64>,
     }
 
     #[test]
-    fn a_line_is_in_the_embedded_metric_format() {
+    fn a_line_is_in_the_embedded_metric_format_and_names_what_somebody_reads() {
         let metrics = Metrics::captured();
-        metrics.emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: None });
+        metrics.emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, already_claimed: 1, oldest_overdue_seconds: None });
         metrics
             .for_function("sweeper")
-            .emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: Some(9) });
+            .emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, already_claimed: 1, oldest_overdue_seconds: Some(9) });
         let lines = metrics.take();
-        assert!(lines[1].contains(r#""OldestOverdueSeconds":9,"Function":"sweeper""#), "{}", lines[1]);
-        insta::assert_snapshot!(lines[0], @r#"{"_aws":{"CloudWatchMetrics":[{"Namespace":"ScheduledPayments","Dimensions":[["Function"]],"Metrics":[{"Name":"Claimed"}]}],"Timestamp":0},"Claimed":3,"Function":"captured"}"#);
+        assert!(lines[1].contains(r#"{"Name":"OldestOverdueSeconds"}"#), "{}", lines[1]);
+        insta::assert_snapshot!(lines[0], @r#"{"AlreadyClaimed":1,"Claimed":3,"Function":"captured","_aws":{"CloudWatchMetrics":[{"Dimensions":[["Function"]],"Metrics":[{"Name":"Claimed"}],"Namespace":"ScheduledPayments"}],"Timestamp":0}}"#);
     }
 
     #[test]
     fn without_monitoring_a_line_has_its_numbers_and_makes_no_metrics() {
         let metrics = Metrics { monitoring: Monitoring::Off, ..Metrics::captured() };
-        let example = Example { claimed: 3, oldest_overdue_seconds: None };
+        let example = Example { claimed: 3, already_claimed: 1, oldest_overdue_seconds: None };
         metrics.emit(DateTime::UNIX_EPOCH, &example);
         metrics.for_function("sweeper").emit(DateTime::UNIX_EPOCH, &example);
-        assert_eq!(metrics.take(), [r#"{"Claimed":3,"Function":"captured"}"#, r#"{"Claimed":3,"Function":"sweeper"}"#]);
+        assert_eq!(
+            metrics.take(),
+            [
+                r#"{"AlreadyClaimed":1,"Claimed":3,"Function":"captured"}"#,
+                r#"{"AlreadyClaimed":1,"Claimed":3,"Function":"sweeper"}"#
+            ]
+        );
     }
 
     #[test]

@@ -159,12 +159,6 @@ impl PaymentView {
         Self { date_rule, moved: MoveView::new(details), ..self }
     }
 
-    /// Takes the data out.
-    #[must_use]
-    pub fn without_data(self) -> Self {
-        Self { data: None, ..self }
-    }
-
     /// Adds the data, byte for byte as the client sent it.
     ///
     /// # Errors

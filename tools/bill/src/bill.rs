@@ -3,10 +3,12 @@
 use anyhow::{Context as _, Result};
 use payments_alarms::Alarm;
 use payments_machine::{Template, template, yaml};
+use payments_sealed::MAX_PART_ROWS;
 use serde_json::Value;
 
 use crate::prices::{DOLLAR, Prices};
 use crate::quantities::Quantities;
+use crate::sealed::{CLEARED_AFTER, CLEARS_PER_SECOND, SEALED_AFTER, parts_archived_after};
 
 /// The days of a month.
 const DAYS: u64 = 30;
@@ -19,6 +21,9 @@ pub(crate) const HEAD_DAYS: u64 = 2;
 
 /// The days after which a segment of the log expires.
 const SEGMENT_DAYS: u64 = 37;
+
+/// The gets of a part: after its put, and before its payments are cleared.
+const GETS_OF_PART: u64 = 2;
 
 /// The milliseconds of an invocation besides its calls, of each call, and of a webhook's receiver. Assumed: Lambda's own
 /// cannot be measured here. Calls that run at once are counted one after the other.
@@ -131,25 +136,70 @@ impl Lines<'_> {
             let [bytes, backed_up] = ["bytes", "bytes backed up"].map(get);
             self.daily("DynamoDB", &format!("{table}, writes"), &format!("{class}write"), writes)?;
             self.daily("DynamoDB", &format!("{table}, reads"), &format!("{class}read"), reads)?;
-            self.kept("DynamoDB", &format!("{table}, storage"), &format!("{class}storage"), (bytes, days))?;
-            self.kept("DynamoDB", &format!("{table}, recovery"), "recovery", (backed_up, days))?;
+            // The long-term table keeps data until they are cleared, and what is left for good.
+            let [left, left_backed_up] = [", bytes once cleared", ", bytes backed up once cleared"]
+                .map(|kind| self.day.get(&format!("{table}{kind}")));
+            let kept = |bytes: u64, left: u64| match days {
+                u64::MAX => MONTHS.map(|month| {
+                    let before = half_days(month, CLEARED_AFTER);
+                    (bytes * before + left * (half_days(month, days) - before)) / 2
+                }),
+                _ => MONTHS.map(|month| bytes * half_days(month, days) / 2),
+            };
+            let (stored, backed_up) = (kept(bytes, left), kept(backed_up, left_backed_up));
+            self.add("DynamoDB", &format!("{table}, storage"), &format!("{class}storage"), stored)?;
+            self.add("DynamoDB", &format!("{table}, recovery"), "recovery", backed_up)?;
+        }
+        for (name, price) in [
+            ("payment-history, writes of the clear", "history write"),
+            ("payment-history, reads of the seal", "history read"),
+            ("payments, reads of the seal", "read"),
+        ] {
+            self.sealing("DynamoDB", name, price, self.day.get(name))?;
         }
         Ok(())
+    }
+
+    /// Adds what the seal and the clear take a day. They begin after the first month.
+    fn sealing(&mut self, service: &'static str, name: &str, price: &str, a_day: u64) -> Result<()> {
+        self.add(service, name, price, [0, a_day * DAYS, a_day * DAYS])
+    }
+
+    /// Adds the parts of sealed payments.
+    fn parts(&mut self) -> Result<()> {
+        let bytes = self.day.get("bytes of parts");
+        let parts = self.day.get("payments cleared").div_ceil(MAX_PART_ROWS.into());
+        self.sealing("S3", "parts, puts", "put", parts)?;
+        self.sealing("S3", "parts, gets", "get", GETS_OF_PART * parts)?;
+        self.sealing("S3", "parts, transitions", "transition", parts)?;
+        let archived_after = SEALED_AFTER + parts_archived_after()?;
+        let between =
+            |from: u64, until: u64| MONTHS.map(|month| bytes * (half_days(month, until) - half_days(month, from)) / 2);
+        self.add("S3", "parts, storage", "file storage", between(SEALED_AFTER, archived_after))?;
+        self.add("S3", "parts, archived", "archived file storage", between(archived_after, u64::MAX))
     }
 
     /// Adds the functions. Returns their invocations of a day.
     fn functions(&mut self) -> Result<u64> {
         let (mut invocations, mut mb_ms) = (0, 0);
+        let mut of_seal = 0;
         for function in &Template::ours()?.functions {
             let get = |what: &str| self.day.get(&format!("{}, {what}", function.package));
             let receivers = if function.package == "publish" { self.day.get("webhooks") * RECEIVER_MS } else { 0 };
             let own = get("invocations");
-            let ms = own * INVOCATION_MS + get("calls") * CALL_MS + get("ms of waits") + receivers;
+            let memory = u64::from(function.memory);
             invocations += own;
-            mb_ms += ms * u64::from(function.memory);
+            if function.package == "seal" {
+                // Its calls run at once, within its paces: the waits are those of the seal alone.
+                let clear = self.day.get("payments cleared") * 1_000 / CLEARS_PER_SECOND;
+                of_seal = (own * INVOCATION_MS + get("ms of waits") + clear) * memory;
+                continue;
+            }
+            mb_ms += (own * INVOCATION_MS + get("calls") * CALL_MS + get("ms of waits") + receivers) * memory;
         }
         self.daily("Lambda", "invocations", "invocation", invocations)?;
         self.daily("Lambda", "memory for its time", "compute", mb_ms / 1_024 / 1_000)?;
+        self.sealing("Lambda", "memory for the time of the seal", "compute", of_seal / 1_024 / 1_000)?;
         Ok(invocations)
     }
 
@@ -216,6 +266,7 @@ impl Bill {
         lines.daily("SQS", "calls", "call of a queue", calls)?;
         lines.daily("S3", "journal and reports, puts", "put", day.get("files put"))?;
         lines.kept("S3", "journal and reports, storage", "file storage", (day.get("bytes of files"), u64::MAX))?;
+        lines.parts()?;
         lines.log(invocations, days.parse()?)?;
         if is_monitored {
             lines.monitoring()?;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_machine::Template;
 use payments_machine::payload::DataKind;
+use seal::SEAL_AFTER_DAYS;
 
 use crate::bill::HEAD_DAYS;
 use crate::play::{Content, Kind, Machine, SHARDS, create};
@@ -18,6 +19,9 @@ const MINUTES: i64 = 24 * 60;
 
 /// The days with payments before the recorded day: their heads are recounted in it, and some expire.
 const BEFORE: i64 = 15;
+
+/// The days after which a whole day's payments are sealed, so that one of the days before is sealed in it.
+const SEALED_AFTER: u32 = 5;
 
 /// The minutes at which payments of these days come: the feed, and the others, all at once.
 const FEED: i64 = 60;
@@ -35,7 +39,7 @@ pub(crate) async fn idle_day(endpoints: u64, is_deployed: bool) -> Result<Quanti
     let shards: u64 = Template::ours()?.default_of("ReadShards")?.parse()?;
     let index_reads = if is_deployed { shards / u64::from(SHARDS) } else { 1 };
     let begin: DateTime<Utc> = DAY.parse()?;
-    let mut machine = Machine::start(begin - TimeDelta::minutes(1), content, (index_reads, 1)).await?;
+    let mut machine = Machine::start(begin - TimeDelta::minutes(1), content, (index_reads, 1), SEAL_AFTER_DAYS).await?;
     let _log = log_to(&machine.record);
     // Rates are due at once.
     machine.tick(begin - TimeDelta::minutes(1)).await?;
@@ -53,7 +57,7 @@ pub(crate) async fn idle_day(endpoints: u64, is_deployed: bool) -> Result<Quanti
 /// If a payment is not accepted, or a function fails.
 pub(crate) async fn whole_day(kinds: &[(Kind, u64)], content: Content) -> Result<Quantities> {
     let begin: DateTime<Utc> = DAY.parse()?;
-    let mut machine = Machine::start(begin - TimeDelta::days(BEFORE), content, (1, 1)).await?;
+    let mut machine = Machine::start(begin - TimeDelta::days(BEFORE), content, (1, 1), SEALED_AFTER).await?;
     for minute in 0..BEFORE * MINUTES {
         let of_day = minute % MINUTES;
         let is_night = of_day < 6 * 60 && of_day % 15 == 0;

@@ -7,6 +7,7 @@ mod play;
 mod prices;
 mod quantities;
 mod recorded;
+mod sealed;
 mod stored;
 mod workload;
 
@@ -14,5 +15,6 @@ pub use bill::{ASSUMPTIONS, Bill, Line, MONTHS, Stage, cents, grouped};
 pub use play::{Content, Kind, Part};
 pub use prices::{DOLLAR, Price, Prices};
 pub use quantities::Quantities;
+pub use sealed::{CLEARED_AFTER, LEAST_CLEARED, SEALED_AFTER, cleared, data_bytes, parts_archived_after};
 pub use stored::Stored;
 pub use workload::Workload;

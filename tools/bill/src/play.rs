@@ -9,7 +9,7 @@ use axum::routing::post;
 use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
 use fastrand::Rng;
 use futures::{StreamExt as _, TryStreamExt as _};
-use object_store::ObjectStore;
+use payments_files::FileKind;
 use payments_machine::client::Client;
 use payments_machine::environment::CALENDARS;
 use payments_machine::payload::DataKind;
@@ -33,6 +33,9 @@ const NIGHT: i32 = 13 * 60 + 30;
 /// The hours from the beginning until all reported heads have expired, and the minutes in which they do.
 const EXPIRED: TimeDelta = TimeDelta::hours(71);
 const EXPIRES: i32 = 3;
+
+/// The time from the beginning to the first run that seals the payments.
+const SEALED: TimeDelta = TimeDelta::minutes((51 * 24 + 13) * 60 + 15);
 
 /// The payments of a batch of the feed, and the single requests at once.
 const BATCH: usize = 100;
@@ -112,6 +115,7 @@ impl Machine {
         at: DateTime<Utc>,
         content: Content,
         (index_reads, recounts): (u64, u64),
+        seal_after_days: u32,
     ) -> Result<Self> {
         let (time, record) = (Time::at(at), Record::default());
         let template = Template::ours()?;
@@ -121,6 +125,7 @@ impl Machine {
             environment.shards = SHARDS;
             environment.claims_per_second = claims * shards / u32::from(SHARDS);
             environment.calendars = CALENDARS.to_owned();
+            environment.seal_after_days = seal_after_days;
         });
         let stack = stack.start().await?;
         let (functions, recorders) = Recorded::on(&stack, &record)?;
@@ -180,12 +185,21 @@ impl Machine {
     fn add_calls(&self) -> Result<()> {
         let mut record = self.record.lock();
         for (function, recorder) in &self.recorders {
-            let runs = if *function == "recount" { self.recounts } else { 1 };
+            let runs = match *function {
+                "recount" => self.recounts,
+                // The clear reads a payment once more.
+                "seal" => 2,
+                _ => 1,
+            };
             record.add(format!("{function}, calls"), runs * u64::try_from(recorder.take_operations().len())?);
             for ((operation, place), half_units) in recorder.take_capacity_use() {
                 let table = place.split(['/', '#']).next().unwrap_or_default();
                 let is_read = operation == "Query" || operation.contains("Get") || operation == "Scan";
-                let kind = if is_read { "reads" } else { "writes" };
+                let kind = match (is_read, *function) {
+                    (true, "seal") => "reads of the seal",
+                    (true, _) => "reads",
+                    (false, _) => "writes",
+                };
                 let times = runs * if place.contains('/') && is_read { self.index_reads } else { 1 };
                 *record.amounts.entry(format!("{table}, {kind}")).or_default() += 500 * half_units * times;
                 // An empty read uses half a unit.
@@ -199,7 +213,22 @@ impl Machine {
     pub(crate) async fn kept(&self) -> Result<Quantities> {
         let mut quantities = Quantities::default();
         add_stored(&self.stack.client(), &self.stack.environment.tables, &mut quantities).await?;
-        add_files(&*self.stack.reports, &mut quantities).await?;
+        quantities.add_scaled(&self.files().await?, 1, 1);
+        Ok(quantities)
+    }
+
+    /// Returns the files that were put, and their bytes.
+    async fn files(&self) -> Result<Quantities> {
+        let (mut quantities, mut all) = (Quantities::default(), self.stack.reports.list(None));
+        while let Some(file) = all.try_next().await? {
+            let is_part = file.location.as_ref().starts_with(FileKind::Sealed.folder());
+            if is_part {
+                quantities.add("bytes of parts", file.size);
+                continue;
+            }
+            quantities.add("files put", 1);
+            quantities.add("bytes of files", file.size);
+        }
         Ok(quantities)
     }
 
@@ -274,7 +303,8 @@ pub(crate) async fn create(
 
 /// Returns a payment that is due today.
 fn entry(number: u64, kind: Kind, content: Content, now: DateTime<Utc>) -> BatchEntry {
-    let mut random = Rng::with_seed(number);
+    // Payments of two kinds have other data, or a part would compress them better.
+    let mut random = Rng::with_seed(number | (kind as u64) << 32);
     let due: ScheduledFor = match kind {
         Kind::Feed => now.date_naive().into(),
         _ => (now + DUE_AFTER).fixed_offset().into(),
@@ -291,7 +321,7 @@ fn entry(number: u64, kind: Kind, content: Content, now: DateTime<Utc>) -> Batch
 /// If a payment is not accepted, or a function fails.
 pub(crate) async fn part(part: Option<&Part>, content: Content) -> Result<Quantities> {
     let begin: DateTime<Utc> = BEGINS.parse()?;
-    let mut machine = Machine::start(begin, content, (1, RECOUNTS)).await?;
+    let mut machine = Machine::start(begin, content, (1, RECOUNTS), seal::SEAL_AFTER_DAYS).await?;
     let _log = log_to(&machine.record);
     machine.tick(begin).await?;
     machine.forget();
@@ -310,15 +340,9 @@ pub(crate) async fn part(part: Option<&Part>, content: Content) -> Result<Quanti
     for minute in 0..EXPIRES {
         machine.tick(begin + EXPIRED + TimeDelta::minutes(minute.into())).await?;
     }
+    let kept = machine.files().await?;
+    machine.tick(begin + SEALED).await?;
+    let parts = machine.files().await?.without(&kept);
+    machine.record.lock().add_scaled(&parts, 1, 1);
     machine.end().await
-}
-
-/// Adds the files that were put, and their bytes.
-async fn add_files(files: &dyn ObjectStore, quantities: &mut Quantities) -> Result<()> {
-    let mut all = files.list(None);
-    while let Some(file) = all.try_next().await? {
-        quantities.add("files put", 1);
-        quantities.add("bytes of files", file.size);
-    }
-    Ok(())
 }

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The parts of the names of lines that only sealing has.
+const SEALING: [&str; 5] = ["of the clear", "of the seal", "parts", "payments cleared", "seal, "];
+
 /// Thousandths of what is charged, by line: `payments, writes`, `ingest, invocations`. A part of a payment's batch is
 /// less than one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +41,17 @@ impl Quantities {
     pub(crate) fn with_metrics_all_day(mut self, idle: &Self) -> Self {
         let new = self.metrics.iter_mut().filter(|(metric, _)| !idle.metrics.contains_key(*metric));
         new.for_each(|(_, hours)| hours.extend(0..24));
+        self
+    }
+
+    /// Returns these of a bank that seals nothing.
+    #[must_use]
+    pub fn unsealed(mut self) -> Self {
+        self.amounts.retain(|line, _| !SEALING.iter().any(|of| line.contains(of)));
+        for kind in ["bytes", "bytes backed up"] {
+            let bytes = self.amounts.get(&format!("payment-history, {kind}")).copied().unwrap_or(0);
+            self.amounts.insert(format!("payment-history, {kind} once cleared"), bytes);
+        }
         self
     }
 

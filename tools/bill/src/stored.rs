@@ -6,6 +6,7 @@ use payments_store::schema::{HISTORY, Index, KeyAttribute, LOG, PARTITION, PAYME
 use payments_store::{Item, TableNames, item_bytes};
 
 use crate::quantities::Quantities;
+use crate::sealed::{cleared, units};
 
 /// The bytes that DynamoDB stores beside each item and each index entry: "DynamoDB item sizes and
 /// formats" in the Developer Guide.
@@ -49,6 +50,23 @@ pub(crate) async fn add_stored(client: &Client, tables: &TableNames, quantities:
         items.iter().for_each(|item| stored.add(item, indexes));
         quantities.add(format!("{table}, bytes"), stored.items + stored.entries);
         quantities.add(format!("{table}, bytes backed up"), stored.items);
+        if *table == tables.history {
+            add_cleared(&items, quantities);
+        }
     }
     Ok(())
+}
+
+/// Adds what the long-term table stores once all payments are cleared, and the clear.
+fn add_cleared(items: &[Item], quantities: &mut Quantities) {
+    let mut left = Stored::default();
+    for item in items {
+        let after = cleared(item);
+        left.add(after.as_ref().unwrap_or(item), HISTORY.indexes);
+        let Some(after) = after else { continue };
+        quantities.add("payment-history, writes of the clear", units(item, &after));
+        quantities.add("payments cleared", u64::from(item.contains_key("due")));
+    }
+    quantities.add("payment-history, bytes once cleared", left.items + left.entries);
+    quantities.add("payment-history, bytes backed up once cleared", left.items);
 }

@@ -17,10 +17,10 @@ use crate::measured::{Measured, PAGE, Used};
 use crate::other_designs::{KEYS_ONLY, TEXTBOOK};
 use crate::prices::Prices;
 
-const OURS: &str = "this design";
+pub(crate) const OURS: &str = "this design";
 
 /// The designs by name, with the writes of a whole life.
-const DESIGNS: [(&str, Design, &[Write]); 3] = [
+pub(crate) const DESIGNS: [(&str, Design, &[Write]); 3] = [
     (
         OURS,
         Design::Ours,
@@ -106,7 +106,7 @@ async fn measure_with(
 }
 
 /// Returns a number of hundredths as a decimal: `4.98`.
-fn decimal(hundredths: u64) -> String {
+pub(crate) fn decimal(hundredths: u64) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
@@ -115,7 +115,8 @@ fn units(used: Used) -> String {
     used.each().map_or_else(|_| decimal(used.hundredths()), |units| units.to_string())
 }
 
-fn headings(columns: &[&str]) -> String {
+/// Returns the head of a table.
+pub(crate) fn headings(columns: &[&str]) -> String {
     format!("| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len()))
 }
 

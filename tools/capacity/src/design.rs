@@ -28,7 +28,7 @@ pub(crate) type Indexes = (String, Vec<Index>);
 #[derive(Debug, Clone)]
 pub(crate) struct Tables {
     design: Design,
-    client: Client,
+    pub(crate) client: Client,
     pub(crate) names: TableNames,
 }
 
@@ -155,6 +155,18 @@ impl Tables {
                 store.hot_heads(&keys).await?.len().min(page.rows.len())
             }
             Read::Archived => bail!("this design has no {read:?}"),
+            Read::Sealed | Read::Compared => {
+                let mut keys = keys;
+                if read == Read::Sealed {
+                    let page = store.archived_page(&due(Status::Processed), None).await?;
+                    keys = page.keys.into_iter().map(|key| Ok(key?.1)).collect::<Result<_>>()?;
+                }
+                ensure!(store.hot_heads(&keys).await?.is_empty(), "the hot table has some");
+                for payment in payments {
+                    ensure!(!store.all_details(payment.details.payment_id).await?.is_empty(), "no details");
+                }
+                store.archived_heads(&keys).await?.len()
+            }
         };
         ensure!(found == payments.len(), "{read:?} finds {found} of {}", payments.len());
         Ok(())

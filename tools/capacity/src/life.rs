@@ -67,6 +67,10 @@ pub(crate) enum Read {
     Reported,
     /// The archive finds payments that it can move.
     Archived,
+    /// The seal reads what it writes to a part.
+    Sealed,
+    /// The clear compares the part with the items.
+    Compared,
 }
 
 impl Write {

@@ -13,6 +13,8 @@ mod other_designs;
 mod partitions;
 mod prices;
 mod results;
+mod sealed;
+mod sealing;
 mod second;
 mod stacks;
 mod sweeps;

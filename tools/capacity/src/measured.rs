@@ -87,7 +87,8 @@ impl Measured {
     }
 }
 
-fn used(recorder: &Recorder, tables: &Tables) -> Used {
+/// Returns what was used since the last time.
+pub(crate) fn used(recorder: &Recorder, tables: &Tables) -> Used {
     let mut used = Used::default();
     for ((_, place), half_units) in recorder.take_capacity_use() {
         if place.starts_with(&tables.names.history) { used.history += half_units } else { used.hot += half_units }
@@ -96,7 +97,7 @@ fn used(recorder: &Recorder, tables: &Tables) -> Used {
 }
 
 /// Returns what the long-term table and its indexes store.
-async fn stored(tables: &Tables) -> Result<Stored> {
+pub(crate) async fn stored(tables: &Tables) -> Result<Stored> {
     let (items, indexes) = tables.history().await?;
     let mut stored = Stored::default();
     items.iter().for_each(|item| stored.add(item, &indexes));

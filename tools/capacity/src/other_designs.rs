@@ -212,28 +212,35 @@ impl Layout {
     ) -> Result<()> {
         let settled = if payments.iter().all(|payment| payment.fails) { Status::Failed } else { Status::Processed };
         match read {
-            Read::Swept => self.page(client, tables, payments, Status::Scheduled).await,
+            Read::Swept => self.page(client, &tables.payments, payments, Status::Scheduled).await,
             Read::Reported => {
                 let query = client.query().table_name(&tables.payments).index_name(UNREPORTED.name);
                 self.page_of(query.key_condition_expression("#partition = :partition"), payments).await?;
-                self.whole_items(client, tables, payments).await
+                self.whole_items(client, &tables.payments, payments, payments.len()).await
             }
             Read::Archived => {
-                self.page(client, tables, payments, settled).await?;
+                self.page(client, &tables.payments, payments, settled).await?;
                 if !self.includes.contains(&"data") {
-                    self.whole_items(client, tables, payments).await?;
+                    self.whole_items(client, &tables.payments, payments, payments.len()).await?;
                 }
                 Ok(())
+            }
+            Read::Sealed | Read::Compared => {
+                if read == Read::Sealed {
+                    self.page(client, &tables.history, payments, settled).await?;
+                }
+                self.whole_items(client, &tables.history, payments, payments.len()).await?;
+                self.whole_items(client, &tables.payments, payments, 0).await
             }
             Read::Dispatched | Read::Pending | Read::Transaction => Ok(()),
         }
     }
 
     /// Reads the payments of a status from the index.
-    async fn page(&self, client: &Client, tables: &TableNames, payments: &[Payment], status: Status) -> Result<()> {
+    async fn page(&self, client: &Client, table: &str, payments: &[Payment], status: Status) -> Result<()> {
         let query = client
             .query()
-            .table_name(&tables.payments)
+            .table_name(table)
             .index_name(DUE.name)
             .key_condition_expression("#partition = :partition AND begins_with(due, :status)")
             .expression_attribute_values(":status", text(&DueSort::start_of_status(status)));
@@ -252,12 +259,13 @@ impl Layout {
         Ok(())
     }
 
-    async fn whole_items(&self, client: &Client, tables: &TableNames, payments: &[Payment]) -> Result<()> {
+    /// Reads the items of payments, of which the table has so many.
+    async fn whole_items(&self, client: &Client, table: &str, payments: &[Payment], want: usize) -> Result<()> {
         let keys = payments.iter().map(Self::key).collect();
         let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
-        let answer = client.batch_get_item().request_items(&tables.payments, keys).send().await?;
+        let answer = client.batch_get_item().request_items(table, keys).send().await?;
         let found = answer.responses.unwrap_or_default().into_values().map(|items| items.len()).sum::<usize>();
-        ensure!(found == payments.len(), "{found} of {} were read", payments.len());
+        ensure!(found == want, "{table} has {found} of {} payments", payments.len());
         Ok(())
     }
 }

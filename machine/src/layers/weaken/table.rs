@@ -106,6 +106,8 @@ pub enum Weakness {
     UnsettledAcknowledged,
     /// A function that checks an approval does not compare its two persons.
     OnePersonTwice,
+    /// A run of an undo that begins again after a restore trusts the results of the first one, and does not read its plan.
+    UndoneByResults,
 }
 
 impl Weakness {

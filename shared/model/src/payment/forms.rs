@@ -129,12 +129,6 @@ impl Details {
         Self { payment_id, instruction, slot_at, due_at, due_date, moved, shard, created_at, created_by, amendment }
     }
 
-    /// Whether a sealed row has the data. Only finished payments are sealed, so no head is built from such details.
-    #[must_use]
-    pub const fn is_sealed(&self) -> bool {
-        matches!(self.instruction.data, Some(PaymentData::Sealed(_)))
-    }
-
     /// The key of these details.
     #[must_use]
     pub fn details_key(&self) -> DetailsKey {

@@ -1,4 +1,4 @@
-//! A payment's data in its details item: the text as it came, one compressed frame, or the place of a sealed row that has it.
+//! A payment's data in its details item: the text as it came, one compressed frame, or the place of a sealed row.
 //!
 //! | `data` | `codec` | `frame` | `dataBytes` | `row` | `hash` | |
 //! |---|---|---|---|---|---|---|

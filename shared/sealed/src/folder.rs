@@ -1,4 +1,4 @@
-//! The folder of parts: lists, reads and writes them.
+//! The folder of parts: lists, reads and writes them. It alone does I/O.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -8,20 +8,20 @@ use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
 use payments_files::FileKind;
 use payments_model::{BusinessDate, PaymentId};
-use payments_sealed::{Part, SealedError, TAIL_BYTES, Tail};
 
-use crate::error::SealError;
+use crate::error::{DamagedPart, FolderError, SealedError};
+use crate::part::{Part, TAIL_BYTES, Tail};
 
 /// The key of a date in the paths, by which SQL engines read the folders as a column.
 const DATE: &str = "date=";
 
 /// The parts of dates.
 #[derive(Debug)]
-pub(crate) struct Folder<'a>(pub(crate) &'a dyn ObjectStore);
+pub struct Folder<'a>(pub &'a dyn ObjectStore);
 
 /// The result of a put.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Put {
+pub enum Put {
     /// The part is committed.
     Committed,
     /// The part was there: another run wrote the same one, or the reply of this put was lost.
@@ -31,13 +31,13 @@ pub(crate) enum Put {
 }
 
 /// The path of a part.
-pub(crate) fn path(date: BusinessDate, number: u32) -> Path {
+pub fn path(date: BusinessDate, number: u32) -> Path {
     FileKind::Sealed.path(&format!("{DATE}{date}/{number:06}"))
 }
 
 impl Folder<'_> {
     /// Returns the numbers of the parts of each date after this one.
-    pub(crate) async fn parts(&self, after: BusinessDate) -> Result<BTreeMap<BusinessDate, BTreeSet<u32>>, SealError> {
+    pub async fn parts(&self, after: BusinessDate) -> Result<BTreeMap<BusinessDate, BTreeSet<u32>>, FolderError> {
         let folder = Path::from(FileKind::Sealed.folder());
         let offset = Path::from(format!("{folder}/{DATE}{after}"));
         let files: Vec<_> = self.0.list_with_offset(Some(&folder), &offset).try_collect().await?;
@@ -49,7 +49,7 @@ impl Folder<'_> {
     }
 
     /// Reads the tail of a part.
-    pub(crate) async fn part(&self, path: &Path) -> Result<Part, SealError> {
+    pub async fn part(&self, path: &Path) -> Result<Part, FolderError> {
         let mut bytes = TAIL_BYTES;
         loop {
             let options = GetOptions { range: Some(GetRange::Suffix(bytes)), ..GetOptions::default() };
@@ -67,7 +67,7 @@ impl Folder<'_> {
     }
 
     /// Adds the ids of a part's payments, and returns the number of rows of the parts up to it.
-    pub(crate) async fn read_ids(&self, path: &Path, ids: &mut HashSet<PaymentId>) -> Result<u64, SealError> {
+    pub async fn read_ids(&self, path: &Path, ids: &mut HashSet<PaymentId>) -> Result<u64, FolderError> {
         const COLUMN: &str = "payment_id";
         let part = self.part(path).await?;
         let ranges = part.ranges_of(COLUMN).map_err(|error| damaged(path, error))?;
@@ -81,7 +81,7 @@ impl Folder<'_> {
     }
 
     /// Puts a part, if none has its number, and reads it back.
-    pub(crate) async fn put(&self, path: &Path, part: Vec<u8>) -> Result<Put, SealError> {
+    pub async fn put(&self, path: &Path, part: Vec<u8>) -> Result<Put, FolderError> {
         let part = Bytes::from(part);
         let put = self.0.put_opts(path, PutPayload::from(part.clone()), PutMode::Create.into()).await;
         let stored = match (&put, self.0.get(path).await) {
@@ -90,12 +90,12 @@ impl Folder<'_> {
             // The reply of a put that was lost is in the folder.
             (_, Ok(stored)) => stored.bytes().await?,
             (Ok(_), Err(error)) => return Err(error.into()),
-            (Err(_), Err(_)) => return put.map(|_| Put::Exists).map_err(SealError::from),
+            (Err(_), Err(_)) => return put.map(|_| Put::Exists).map_err(FolderError::from),
         };
         match (stored == part, put.is_ok()) {
             (true, true) => Ok(Put::Committed),
             (true, false) => Ok(Put::Adopted),
-            (false, true) => Err(SealError::Differs(path.to_string())),
+            (false, true) => Err(FolderError::Differs(path.to_string())),
             (false, false) => Ok(Put::Exists),
         }
     }
@@ -115,12 +115,12 @@ fn is_named(part: &Part, path: &Path) -> bool {
 }
 
 /// The error of a part that is not there, though a later one is.
-pub(crate) fn missing(path: &Path) -> SealError {
+pub fn missing(path: &Path) -> FolderError {
     damaged(path, SealedError::NotAPart("it is missing"))
 }
 
-fn damaged(path: &Path, error: SealedError) -> SealError {
-    SealError::Damaged(path.to_string(), error)
+pub(crate) fn damaged(path: &Path, error: SealedError) -> FolderError {
+    DamagedPart::new(path, error).into()
 }
 
 #[cfg(test)]
