@@ -68,7 +68,7 @@ impl Console {
             Vec::new()
         });
         let mut found = Found { id, first, head, chain, data: None, findings, unreadable, endpoints };
-        let data = self.data_of(found.in_force()).await;
+        let data = self.client_data(found.in_force()).await;
         found.data = data;
         Ok(Some(self.payment_page(&found, &key, shown)))
     }
@@ -89,7 +89,7 @@ impl Console {
     }
 
     /// The client's data of details, which a sealed row may have; or why it is not shown.
-    async fn data_of(&self, details: Option<&Details>) -> Option<Result<PaymentData, &'static str>> {
+    async fn client_data(&self, details: Option<&Details>) -> Option<Result<PaymentData, &'static str>> {
         let details = details?;
         let error = match self.sealed.opened([details.clone()]).await {
             Ok([details]) => return details.instruction.data.map(Ok),

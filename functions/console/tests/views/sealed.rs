@@ -22,7 +22,8 @@ const FOLD: [&str; 2] = ["<details class=\"fold\"><summary>Client’s data", "</
 
 /// Creates a payment, amends its data, and cancels it. Returns its details, the first ones first.
 async fn amended(given: &Given, key: &str, stored: impl Fn(&str) -> Result<PaymentData>) -> Result<[Details; 2]> {
-    let (store, now, by) = (&given.store, given.stack.clock.now(), Actor::client("test"));
+    let (store, now) = (&given.store, given.stack.clock.now());
+    let by = Actor::client("test");
     let [data, changed] = DATA.map(stored);
     let data = Some(data?);
     let first = given.scheduled_as(key, "2026-12-01", |instruction| instruction.data = data).await?;
@@ -98,7 +99,7 @@ async fn a_sealed_payment_is_shown_as_before_and_what_cannot_be_read_hides_nothi
     let hours = ThrottleConfig { wait_get_per_call: Duration::from_secs(3_600), ..ThrottleConfig::default() };
     alone.read_parts_from(Arc::new(ThrottledStore::new(files, hours)))?;
     let late = "is not shown, because S3 has not answered; try again";
-    // It waits for 5 s, and no longer.
+    // The view waits for 5 s, and no longer.
     let waited = alone.page(&wanted).await?.replace("09:00:05", "09:00:00");
     assert_without_data(&waited, &rest, late, "a late part");
     Ok(())
