@@ -166,7 +166,7 @@ pub async fn run_watched(
     let in_time = || context(simulation.time.clock().instant() + TimeDelta::minutes(15));
     let closed_days = ClosedDays::play(simulation.client.bank(), &simulation.stack, &in_time()).await?;
     simulation.time.move_to(script.instant(SEALED).as_chrono());
-    let sealed = Sealed::seal(&simulation.functions, in_time(), reports, day).await?;
+    let sealed = Sealed::seal(&simulation.functions, in_time, reports, day).await?;
     progress.clear();
     let summary = Summary {
         payments: settings.payments,
