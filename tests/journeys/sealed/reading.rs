@@ -3,7 +3,8 @@
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use object_store::ObjectStoreExt as _;
-use payments_model::{DataHash, Details, PaymentData, SealedData, SealedPlace};
+use object_store::path::Path;
+use payments_model::{DataHash, Details, PaymentData, PaymentId, SealedData, SealedPlace};
 use payments_tests::prelude::*;
 
 use super::{DAY, SEALED_AT, body, day, order_with, parts, seal, world};
@@ -83,6 +84,13 @@ async fn sealed_data_is_shown_and_compared_as_before() -> Result<()> {
     let other = order_with(DAY, json!({ "data": { "key": "other" }, "reference": "one" }));
     let refused = world.send(Ask::create("tenant", "one", &other)).await?.with_status(422)?;
     assert_eq!(refused.body["fields"], json!(["data"]), "{refused}");
+
+    // Without its head, the payment is lost. Its client must not hear that it may be sent under another key.
+    let id = PaymentId::derive(&"tenant".parse()?, &"two".parse()?).to_string();
+    let is_its = |head: &&Item| head["sk"].as_s().is_ok_and(|sk| sk.ends_with(&id));
+    let heads = world.archived_heads("tenant").await?;
+    world.delete(&world.environment.tables.history, heads.iter().find(is_its).context("its head")?).await?;
+    world.send(Ask::create("tenant", "two", &body("two"))).await?.with_status(500)?;
     Ok(())
 }
 
@@ -123,9 +131,19 @@ async fn a_row_that_cannot_be_believed_hides_nothing_else() -> Result<()> {
         world.send(Ask::get(&list.replace("&include=data", ""))).await?.with_status(200)?;
     }
     set(&world, &first, &own).await?;
-    // Bytes that changed, in each place of the second part's rows.
     let (path, _, rows, bytes) = parts(&world).await?.pop().context("no part")?;
     let damaged: Vec<_> = rows.iter().filter_map(|row| row.text("paymentId")).collect();
+    // As S3 refuses a file in an archive from which it has to be restored.
+    let dependencies = world.dependencies_over(&world.recorder).await;
+    let archived = path.clone();
+    let refuse = move |_: &str, path: &Path| {
+        if path.as_ref() == archived { Fate::Refuse(403, "InvalidObjectState") } else { Fate::Pass }
+    };
+    let reports = FaultyStore::over(&dependencies.reports, refuse);
+    let functions = world.functions_in(&Dependencies { reports, ..dependencies })?;
+    let page = world.send_to(&functions, Ask::get(&list)).await?.with_status(200)?;
+    assert_eq!(page.body["unreadable"]["paymentIds"], json!(damaged), "{page}");
+    // A part that was cut off.
     let mut changed = bytes.to_vec();
     changed.truncate(changed.len() - 1);
     world.outside.reports.put(&path.as_str().into(), changed.into()).await?;
