@@ -1,4 +1,4 @@
-//! Payments whose data is in sealed rows alone are shown as before, and a row that cannot be believed hides nothing else.
+//! Payments whose data is in sealed rows alone are shown as before, and a row that is not believed hides nothing else.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
