@@ -64,7 +64,8 @@ fn read_of_a_row(file: &Bytes, row: usize) -> Result<(u64, u64)> {
     };
     let mut ranges = part.ranges(row)?;
     ranges.sort_unstable_by_key(|range| range.start);
-    let (mut calls, mut bytes, mut until) = (1, TAIL_BYTES.min(len), None);
+    let (mut calls, mut bytes) = (1, TAIL_BYTES.min(len));
+    let mut until = None;
     for range in ranges {
         let gap = until.map(|until| range.start.saturating_sub(until)).filter(|gap| *gap < COALESCED);
         calls += u64::from(gap.is_none());
