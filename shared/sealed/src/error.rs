@@ -36,7 +36,7 @@ impl Outage for FolderError {
 
 /// A part, or a row of it, cannot be read, or was changed.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the part {path} cannot be used; compare it with its copies, see docs/alarms.md, SealErrors")]
+#[error("the part {path} cannot be used; see docs/alarms.md, SealErrors")]
 pub struct DamagedPart {
     path: String,
     source: Arc<SealedError>,
