@@ -183,9 +183,9 @@ impl Functions {
             of(HttpFunction::Webhooks.name())?;
         let webhooks = configured("webhooks", get, webhooks::Config::read)?;
         let webhooks = webhooks::Webhooks::new(webhooks, store, master, clock, metrics);
-        let Dependencies { store, clock, operations, metrics, .. } = of(HttpFunction::Console.name())?;
-        let console =
-            Console::new(configured("console", get, console::Config::read)?, store, operations, clock, metrics);
+        let Dependencies { store, reports, clock, operations, metrics, .. } = of(HttpFunction::Console.name())?;
+        let console = configured("console", get, console::Config::read)?;
+        let console = Console::new(console, store, operations, reports, clock, metrics);
         let (store, clock, metrics) = own("daily-due-sweeper")?;
         let sweeper =
             Sweeper::new(configured("daily-due-sweeper", get, daily_due_sweeper::Config::read)?, store, clock, metrics);

@@ -3,7 +3,7 @@
 //! At 01:00 the feed creates half of the payments. In the early morning customers amend some of them. The others are created during the
 //! day, while payments are claimed, dispatched and settled. A receiver of webhooks is told of each change. At the end every payment is read, and the summary checks all of
 //! them, and what the receiver was told. Then it is Sunday: payments of that day are due on Monday, and those of a holiday that the bank
-//! announces are moved.
+//! announces are moved. Days later the day is sealed, and a question in SQL is asked.
 
 mod audit;
 mod closed_days;
@@ -11,6 +11,7 @@ mod ingest;
 mod night;
 mod receiver;
 mod script;
+mod sealed;
 mod summary;
 mod table;
 mod write_units;
@@ -37,6 +38,7 @@ use payments_store::Store;
 pub use payments_machine::progress::Progress;
 pub use summary::Summary;
 
+use crate::SEAL_AFTER_DAYS;
 use crate::reports::without_reports;
 use audit::Audit;
 use closed_days::ClosedDays;
@@ -44,6 +46,7 @@ use ingest::Amended;
 use night::{Night, left_in_hot};
 use receiver::Receiver;
 use script::{FEED_BEGINS, Script};
+use sealed::Sealed;
 use write_units::{Recorders, WriteUnits};
 
 /// The day: a Friday in winter.
@@ -66,6 +69,9 @@ const EXPIRED: u32 = 2 * MIDNIGHT + 14 * 60;
 
 /// The minute at which the archive has run.
 const ARCHIVED: u32 = MIDNIGHT + 3 * 60;
+
+/// The minute at which the day is sealed: so many days after its last settlement in the night.
+const SEALED: u32 = (SEAL_AFTER_DAYS + 2) * MIDNIGHT;
 
 /// The minutes that the stream gets after the last payment is reported, and after the last head has expired.
 const LAST_MINUTES: u32 = 2;
@@ -157,8 +163,10 @@ pub async fn run_watched(
     let audit = audit::audit(simulation.client.bank(), &script, &totals.acknowledged, &service, read).await?;
     let night = simulation.inspect(&audit, reports, day).await?;
     let received = simulation.receiver.judge(simulation.client.bank(), day.as_chrono()).await?;
-    let context = context(simulation.time.clock().instant() + TimeDelta::minutes(15));
-    let closed_days = ClosedDays::play(simulation.client.bank(), &simulation.stack, &context).await?;
+    let in_time = || context(simulation.time.clock().instant() + TimeDelta::minutes(15));
+    let closed_days = ClosedDays::play(simulation.client.bank(), &simulation.stack, &in_time()).await?;
+    simulation.time.move_to(script.instant(SEALED).as_chrono());
+    let sealed = Sealed::seal(&simulation.functions, in_time, reports, day).await?;
     progress.clear();
     let summary = Summary {
         payments: settings.payments,
@@ -178,6 +186,7 @@ pub async fn run_watched(
         night,
         received,
         closed_days,
+        sealed,
     };
     simulation.stop().await?;
     Ok(summary)
@@ -190,6 +199,7 @@ impl Simulation {
         let stack = Stack::on(EngineChoice::Memory)
             .environment(|environment| {
                 (environment.claims_per_second, environment.moves_per_second) = (0, 0);
+                environment.seal_after_days = SEAL_AFTER_DAYS;
                 environment.calendars = CALENDARS.to_owned();
             })
             .clock(&time.clock())

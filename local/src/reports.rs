@@ -1,4 +1,4 @@
-//! The folder of the reports and of the journal, which may be another bank's.
+//! The folder of reports, journal and sealed dates, which may be another bank's.
 
 use std::path::Path;
 
@@ -6,8 +6,11 @@ use anyhow::{Context as _, Result, bail};
 
 /// Rejects a folder with reports, for a bank that begins empty: it would find another bank's reports under its own names.
 pub(crate) fn without_reports(folder: &Path) -> Result<()> {
-    if ["reports", "journal"].iter().any(|name| folder.join(name).exists()) {
-        bail!("{} contains the reports or the journal of another bank: give --reports a new folder", folder.display());
+    if ["reports", "journal", "sealed"].iter().any(|name| folder.join(name).exists()) {
+        bail!(
+            "{} contains the reports, the journal or the sealed dates of another bank: give --reports a new folder",
+            folder.display()
+        );
     }
     Ok(())
 }

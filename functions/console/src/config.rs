@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use chrono::TimeDelta;
 use payments_boot::{ConfigError, DataConfig, Lookup};
+use payments_files::Storage;
 use payments_http::Access;
 use payments_model::business_days::CutOffs;
 use payments_model::second::PersonClaim;
@@ -38,6 +39,8 @@ pub struct Config {
     pub paused: Paused,
     /// The functions, queues and storage that operators reach besides the tables.
     pub resources: Resources,
+    /// `SEALED_URL`: the storage of sealed parts.
+    pub sealed: Storage,
 }
 
 /// The sign-in of operators: the bank's OpenID provider, with PKCE.
@@ -95,6 +98,7 @@ impl Config {
             max_day: lookup.optional("MAX_DAY")?,
             paused: lookup.optional("PAUSED")?.unwrap_or(Paused::None),
             resources: Resources::read(lookup)?,
+            sealed: lookup.required("SEALED_URL", "where sealed parts are stored, such as s3://bucket")?,
         })
     }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_http::{Problem, ProblemKind};
 use payments_model::BusinessDate;
+use payments_sealed::SealedRows;
 use payments_store::Store;
 
 use crate::config::Config;
@@ -17,14 +19,23 @@ pub struct Console {
     pub(crate) config: Config,
     pub(crate) store: Store,
     pub(crate) operations: Arc<dyn Operations>,
+    pub(crate) sealed: SealedRows,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
 }
 
 impl Console {
-    /// Creates the function.
-    pub fn new(config: Config, store: Store, operations: Arc<dyn Operations>, clock: Clock, metrics: Metrics) -> Self {
-        Self { config, store, operations, clock, metrics }
+    /// Creates the function. Sealed parts are in `files`.
+    pub fn new(
+        config: Config,
+        store: Store,
+        operations: Arc<dyn Operations>,
+        files: Arc<dyn ObjectStore>,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> Self {
+        let sealed = SealedRows::new(files, clock.clone());
+        Self { config, store, operations, sealed, clock, metrics }
     }
 
     /// The bank's date now.

@@ -8,6 +8,8 @@ pub mod operations;
 mod lists;
 #[path = "views/reads.rs"]
 mod reads;
+#[path = "views/sealed.rs"]
+mod sealed;
 #[path = "views/told.rs"]
 mod told;
 
@@ -15,6 +17,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use console::{Config, Console};
+use object_store::ObjectStore;
 use operations::OneMachine;
 use payments_boot::Metrics;
 use payments_http::ProblemKind;
@@ -74,12 +77,15 @@ impl Alone {
 
     async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
         let given = Given::at("2026-11-20T09:00:00Z", change).await?;
-        let (recorder, clock) = (given.stack.recorder(), given.stack.clock.clone());
-        let store = given.stack.store(client_over(&given.stack.client(), recorder.clone()));
-        let operations = Arc::new(OneMachine::on(&given.stack));
-        let console =
-            Console::new(given.config("console", Config::read)?, store, operations, clock, Metrics::captured());
+        let recorder = given.stack.recorder();
+        let console = console(&given, &recorder, Arc::clone(&given.stack.reports))?;
         Ok(Self { given, console, recorder })
+    }
+
+    /// Reads sealed parts from another storage.
+    fn read_parts_from(&mut self, files: Arc<dyn ObjectStore>) -> Result<()> {
+        self.console = console(&self.given, &self.recorder, files)?;
+        Ok(())
     }
 
     async fn send_as(&self, authorizer: &Value, request: &Request) -> Result<Reply> {
@@ -119,6 +125,12 @@ impl Alone {
         }
         Ok(pages)
     }
+}
+
+fn console(given: &Given, recorder: &Recorder, files: Arc<dyn ObjectStore>) -> Result<Console> {
+    let (config, clock) = (given.config("console", Config::read)?, given.stack.clock.clone());
+    let store = given.stack.store(client_over(&given.stack.client(), recorder.clone()));
+    Ok(Console::new(config, store, Arc::new(OneMachine::on(&given.stack)), files, clock, Metrics::captured()))
 }
 
 fn header<'r>(reply: &'r Reply, name: &str) -> Option<&'r str> {

@@ -124,12 +124,12 @@ impl Ingest {
 
     /// Writes the head of stored details, or returns `date-passed` if the due date ended more than 30 minutes ago.
     async fn complete(&self, details: &Details, order: &Order, replayed: bool) -> Result<Created, Problem> {
-        self.check_completable(details, order)?;
-        // Only finished payments are sealed, and their heads stay. So the head is lost, and not unwritten.
+        // Only finished payments are sealed, and their heads stay. So the head is lost, and not unwritten: a client that hears that
+        // the date has passed would send the payment again.
         if details.is_sealed() {
-            let lost = format!("payment {} is sealed, and its head is lost; see docs/restore.md", details.payment_id);
-            return Err(Problem::internal(lost));
+            return Err(Problem::internal(format!("payment {} is sealed, and its head is lost", details.payment_id)));
         }
+        self.check_completable(details, order)?;
         let head = Head::scheduled(details);
         let head = match self.store.put_head(&head).await? {
             PutHead::Created => head,

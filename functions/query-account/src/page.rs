@@ -1,12 +1,12 @@
 //! Pages of an account's payments, cut before Lambda's response becomes too large.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::error::Error;
 
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, Unreadable};
 use payments_model::{DetailsKey, Head, PaymentData, Place, causes};
-use payments_sealed::{PARTS_AT_ONCE, SealedRows};
+use payments_sealed::{ROWS_AT_ONCE, SealedRows};
 use payments_store::{AccountPage, Store, StoreError};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -66,7 +66,8 @@ impl Page {
 
     /// Leaves out a payment that cannot be read. The others are shown.
     fn leave_out(&mut self, place: Option<Place>, error: &(dyn Error + 'static)) {
-        tracing::error!(causes = ?causes(error), "a payment cannot be read and is left out of the list");
+        let payment_id = place.map(|place| place.payment_id.to_string());
+        tracing::error!(payment_id, causes = ?causes(error), "a payment cannot be read and is left out of the list");
         self.unreadable.add(place.map(|place| place.payment_id));
         self.bytes += LEFT_OUT_BYTES;
         if let Some(place) = place {
@@ -141,20 +142,18 @@ async fn data_of(store: &Store, plan: &Plan, heads: &[PageHead]) -> Result<Vec<P
     Ok(store.data_of(&keys).await?.into_iter().map(|data| data.map_err(Into::into)).collect())
 }
 
-/// Takes the first payments whose sealed data is in few enough parts, and reads it. The others keep their order.
+/// Takes the first payments, with at most 16 sealed rows, and reads these. The others keep their order.
 async fn opened<'h>(
     sealed: &SealedRows,
     rest: &mut VecDeque<(&'h PageHead, PageData)>,
 ) -> Result<(Vec<(&'h PageHead, PageData)>, bool), Problem> {
     let (mut some, mut wanted) = (Vec::new(), Vec::new());
-    let mut parts = BTreeSet::new();
     while let Some((head, data)) = rest.pop_front() {
         if let Ok(Some(PaymentData::Sealed(row))) = &data {
-            if parts.len() == PARTS_AT_ONCE && !parts.contains(&(row.place.date, row.place.part)) {
+            if wanted.len() == ROWS_AT_ONCE {
                 rest.push_front((head, data));
                 break;
             }
-            parts.insert((row.place.date, row.place.part));
             wanted.push((head.0.payment_id, row.clone()));
         }
         some.push((head, data));

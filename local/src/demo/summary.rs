@@ -13,6 +13,7 @@ use super::closed_days::ClosedDays;
 use super::ingest::Amended;
 use super::night::Night;
 use super::receiver::Received;
+use super::sealed::Sealed;
 use super::write_units::{PHASES, WriteUnits, hundredths_each, number};
 
 /// The promises of the bank.
@@ -56,6 +57,7 @@ pub struct Summary {
     pub(super) night: Night,
     pub(super) received: Received,
     pub(super) closed_days: ClosedDays,
+    pub(super) sealed: Sealed,
 }
 
 impl Summary {
@@ -94,6 +96,7 @@ impl Summary {
             "webhookEvents": self.received.events,
             "movedOffWeekend": self.closed_days.weekend,
             "movedOffHoliday": self.closed_days.moved,
+            "sealed": self.sealed.payments,
             "writeUnits": units,
             "writeUnitTotals": totals,
             "seconds": {
@@ -171,6 +174,7 @@ impl Summary {
             (RECORDS, unequal_counters, "dates have counters that differ from a recount"),
             (RECORDS, received.rejected, "webhook messages could not be verified"),
             (RECORDS, received.differing, "payments differ from what the webhooks told of them"),
+            (RECORDS, self.payments.abs_diff(self.sealed.payments), "payments are not in the sealed parts"),
             (RECORDS, self.closed_days.wrong, "payments of closed dates are due on another date than they should"),
         ];
         all.into_iter().filter(|(_, count, _)| *count > 0).collect()
@@ -222,6 +226,7 @@ mod tests {
             },
             received: Received { messages: 4, events: 9, ..Received::default() },
             closed_days: ClosedDays { weekend: 20, waiting: 20, moved: 20, wrong: 0 },
+            sealed: Sealed { payments: 3, sql: "SELECT 1".to_owned(), answer: None },
         }
     }
 
@@ -236,7 +241,7 @@ mod tests {
             "amended": 1, "moved": 0, "amendmentWriteUnits": 4, "transactionIds": 2, "requestsSent": 3, "otherContents": 0, "results": 4, "repeatedResults": 1,
             "duplicateOutcomes": 0, "countersEqualRecount": true, "archived": 3, "leftInHotTable": 0,
             "reported": 3, "reports": "reports", "reportFiles": 1, "altered": 0,
-            "webhookMessages": 4, "webhookEvents": 9, "movedOffWeekend": 20, "movedOffHoliday": 20,
+            "webhookMessages": 4, "webhookEvents": 9, "movedOffWeekend": 20, "movedOffHoliday": 20, "sealed": 3,
             "writeUnits": units, "writeUnitTotals": totals,
             "seconds": { "ingest": 1.207, "sweep": 0.0, "dispatch": 0.0, "settle": 0.0, "count": 0.0, "report": 0.0 },
         });
@@ -251,7 +256,7 @@ mod tests {
         let text = day.to_string();
         let kept = "All promises kept: no payment is created twice, no payment is lost, each is settled once, every retry is safe.";
         assert_eq!(text.lines().next_back().map(str::trim), Some(kept), "{text}");
-        for unit in ["WRITE UNITS", "UNITS EACH", "BUDGET EACH"] {
+        for unit in ["WRITE UNITS", "UNITS EACH", "BUDGET EACH", "duckdb -c \"SELECT 1\""] {
             assert!(text.contains(unit), "{unit}: {text}");
         }
         // The number of a reason stands under that of its status.
@@ -267,7 +272,7 @@ mod tests {
     #[test]
     fn a_failed_check_is_in_the_error() {
         type Change = fn(&mut Summary);
-        let changes: [(Change, &str); 16] = [
+        let changes: [(Change, &str); 17] = [
             (|day| day.payments = 4, "1 payments are not exactly once PROCESSED or FAILED"),
             (|day| day.payments = 2, "1 payments are not exactly once PROCESSED or FAILED"),
             (|day| day.audit.misplaced = 2, "2 payments are missing"),
@@ -284,6 +289,7 @@ mod tests {
             (|day| day.received.rejected = 1, "1 webhook messages could not be verified"),
             (|day| day.received.differing = 2, "2 payments differ from what the webhooks told"),
             (|day| day.closed_days.wrong = 3, "3 payments of closed dates"),
+            (|day| day.sealed.payments = 1, "2 payments are not in the sealed parts"),
         ];
         for (change, want) in changes {
             let mut day = summary();

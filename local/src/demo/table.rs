@@ -22,6 +22,7 @@ impl fmt::Display for Summary {
         self.service(f)?;
         self.night(f)?;
         self.closed_days(f)?;
+        self.sealed(f)?;
         write!(f, "\n  {}", self.promises())
     }
 }
@@ -136,6 +137,15 @@ impl Summary {
             writeln!(f, "{}", line("of both", days.wrong, "are due on ANOTHER date than they should"))?;
         }
         Ok(())
+    }
+
+    /// Writes the sealed payments, and the answer to the question about them, or its command.
+    fn sealed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sealed = &self.sealed;
+        writeln!(f, "\n  DAYS LATER")?;
+        writeln!(f, "  {:<22}{:>12}   in Parquet files; to ask them in SQL:", "sealed", grouped(sealed.payments))?;
+        writeln!(f, "  {}", sealed.command())?;
+        sealed.answer.iter().flat_map(|answer| answer.lines()).try_for_each(|line| writeln!(f, "  {line}"))
     }
 
     fn service(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

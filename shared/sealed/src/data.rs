@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use futures::{StreamExt as _, stream};
-use object_store::ObjectStore;
+use object_store::{Error, ObjectStore};
 use payments_boot::{Clock, Deadline};
 use payments_model::{BusinessDate, DataHash, Details, JsonText, PaymentData, PaymentId, SealedData};
 use serde::Deserialize;
@@ -16,8 +16,8 @@ use crate::error::{DamagedPart, FolderError, SealedError};
 use crate::folder::{Folder, path};
 use crate::row::SealedRow;
 
-/// The most parts that are read at once.
-pub const PARTS_AT_ONCE: usize = 16;
+/// The most rows that are read at once: each may be in a part of its own, and take a megabyte.
+pub const ROWS_AT_ONCE: usize = 16;
 
 /// The data of a payment, or the reason why its row cannot be believed.
 pub type ReadData = Result<JsonText, DamagedPart>;
@@ -87,7 +87,8 @@ impl SealedRows {
 }
 
 impl Folder<'_> {
-    /// Reads data from the rows that have it, in the order of `wanted`. A row that is damaged or of another payment hides no other.
+    /// Reads data from the rows that have it, in the order of `wanted`. A row that is damaged or of another payment, or a part that
+    /// is missing or refused, hides no other.
     ///
     /// A part takes a call for its end of 128 KB, and one or a few for the pages of its rows; 16 parts are read at once.
     ///
@@ -102,12 +103,16 @@ impl Folder<'_> {
             let of_part: Vec<_> = places.iter().filter_map(|place| wanted.get(*place)).collect();
             let read = match self.data_of_part(date, part, &of_part).await {
                 Err(FolderError::Damaged(part)) => places.iter().map(|_| Err(part.clone())).collect(),
+                Err(FolderError::Files(error @ (Error::NotFound { .. } | Error::PermissionDenied { .. }))) => {
+                    let part = DamagedPart::new(&path(date, part), SealedError::Refused(error));
+                    places.iter().map(|_| Err(part.clone())).collect()
+                }
                 read => read?,
             };
             Ok::<Vec<_>, FolderError>(places.into_iter().zip(read).collect())
         };
         let mut all = BTreeMap::new();
-        let mut parts = stream::iter(by_part).map(read).buffer_unordered(PARTS_AT_ONCE);
+        let mut parts = stream::iter(by_part).map(read).buffer_unordered(ROWS_AT_ONCE);
         while let Some(part) = parts.next().await {
             all.extend(part?);
         }

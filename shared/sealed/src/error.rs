@@ -36,7 +36,7 @@ impl Outage for FolderError {
 
 /// A part, or a row of it, cannot be read, or was changed.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the part {path} cannot be used; compare it with its copies, see docs/alarms.md, SealErrors")]
+#[error("the part {path} cannot be used; see docs/alarms.md, SealErrors")]
 pub struct DamagedPart {
     path: String,
     source: Arc<SealedError>,
@@ -65,6 +65,9 @@ pub enum SealedError {
         /// The fault.
         why: &'static str,
     },
+    /// The storage has no such file, or refuses it: it may be in an archive from which it has to be restored first.
+    #[error("the storage refuses the file")]
+    Refused(#[source] FileError),
     /// The bytes are not those that were written.
     #[error("the part's bytes are not those that were written: {0}")]
     Changed(&'static str),

@@ -13,7 +13,7 @@ mod row;
 mod write;
 
 pub use column::{COLUMNS, Column, Kind};
-pub use data::{PARTS_AT_ONCE, ReadData, SealedRows};
+pub use data::{ROWS_AT_ONCE, ReadData, SealedRows};
 pub use error::{DamagedPart, FolderError, SealedError};
 pub use folder::{Folder, Put, missing, path};
 pub use part::{Part, PartName, TAIL_BYTES, Tail, read_all};

@@ -59,7 +59,7 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
     assert_eq!(day["countersEqualRecount"], json!(true));
     assert_eq!((count("/reported")?, count("/archived")?, count("/leftInHotTable")?), (200, 200, 0));
     assert_eq!(count("/altered")?, 0);
-    assert_eq!((count("/movedOffWeekend")?, count("/movedOffHoliday")?), (20, 20));
+    assert_eq!((count("/movedOffWeekend")?, count("/movedOffHoliday")?, count("/sealed")?), (20, 20, 200));
     assert_eq!(count("/webhookEvents")?, 3 * 200 + amended, "created, claimed, settled, and perhaps amended");
     // Each run of the report commits and finishes its job, one unit each.
     assert_eq!(count("/writeUnitTotals/reported")?, 2 * 200 + 2 * count("/reportFiles")?);

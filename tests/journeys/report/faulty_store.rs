@@ -51,6 +51,7 @@ impl FaultyStore {
         match (self.fate)(operation, path) {
             Fate::Pass => call.await,
             Fate::LoseReply => call.await.and_then(|_| Err(lost())),
+            Fate::Refuse(_, why) => Err(Error::PermissionDenied { path: path.to_string(), source: why.into() }),
             _ => Err(lost()),
         }
     }

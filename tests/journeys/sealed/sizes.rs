@@ -1,11 +1,12 @@
 //! The sizes of sealed payments, as `docs/performance.md` has them.
 
+use bytes::Bytes;
 use fastrand::Rng;
 use payments_http::PaymentView;
 use payments_machine::given::moved;
 use payments_machine::payload::DataKind;
 use payments_model::{AccountId, Actor, Details, Event, Head, Instruction, JsonText, Money, PaymentId, Settlement};
-use payments_sealed::{MAX_PART_BYTES, MAX_PART_ROWS, PartName, SealedRow, encode, read_all};
+use payments_sealed::{MAX_PART_BYTES, MAX_PART_ROWS, Part, PartName, SealedRow, TAIL_BYTES, Tail, encode, read_all};
 use payments_tests::prelude::*;
 
 /// A processed payment, whose account has 25 of a million a day.
@@ -37,8 +38,8 @@ fn row(number: u32, kind: DataKind, random: &mut Rng) -> Result<SealedRow> {
     Ok(SealedRow::new(&serde_json::to_string(&view.ok().context("its data is not JSON")?)?, None)?)
 }
 
-/// The bytes of a payment in a whole part.
-fn bytes_a_payment(kind: DataKind) -> Result<usize> {
+/// A whole part, and its number of rows.
+fn whole(kind: DataKind) -> Result<(Bytes, usize)> {
     let mut random = Rng::with_seed(1);
     let (mut rows, mut bytes) = (Vec::new(), 0);
     while rows.len() < MAX_PART_ROWS.try_into()? && bytes < MAX_PART_BYTES {
@@ -47,17 +48,45 @@ fn bytes_a_payment(kind: DataKind) -> Result<usize> {
         rows.push(row);
     }
     let name = PartName { due_date: "2026-11-20".to_owned(), number: 1, rows_before: 0 };
-    let file = bytes::Bytes::from(encode(&name, &rows)?);
+    let file = Bytes::from(encode(&name, &rows)?);
     ensure!(read_all(&file)?.1 == rows, "the part has other rows");
-    Ok(file.len().div_ceil(rows.len()))
+    Ok((file, rows.len()))
+}
+
+/// The calls and the bytes of a read of a row, with that of the part's end. Ranges less than `COALESCED` apart are one call.
+fn read_of_a_row(file: &Bytes, row: usize) -> Result<(u64, u64)> {
+    /// As `object_store` reads ranges.
+    const COALESCED: u64 = 1 << 20;
+    let len = file.len() as u64;
+    let Tail::Part(part) = Part::from_tail(len, &file.slice(file.len().saturating_sub(TAIL_BYTES.try_into()?)..))?
+    else {
+        bail!("the tail is too short")
+    };
+    let mut ranges = part.ranges(row)?;
+    ranges.sort_unstable_by_key(|range| range.start);
+    let (mut calls, mut bytes) = (1, TAIL_BYTES.min(len));
+    let mut until = None;
+    for range in ranges {
+        let gap = until.map(|until| range.start.saturating_sub(until)).filter(|gap| *gap < COALESCED);
+        calls += u64::from(gap.is_none());
+        bytes += gap.unwrap_or(0) + range.end - range.start;
+        until = Some(range.end);
+    }
+    Ok((calls, bytes))
 }
 
 #[test]
 fn a_sealed_payment_has_few_bytes() -> Result<()> {
     for (kind, most) in [(DataKind::Structured, 1_100), (DataKind::Small, 100)] {
-        let bytes = bytes_a_payment(kind)?;
+        let (file, rows) = whole(kind)?;
+        let bytes = file.len().div_ceil(rows);
         println!("{}: {bytes} bytes a payment", kind.name());
         assert!(bytes <= most, "{} payments have {bytes} bytes each, of {most}", kind.name());
+        for row in [0, rows / 2, rows - 1] {
+            let (calls, bytes) = read_of_a_row(&file, row)?;
+            println!("{}: {calls} calls and {bytes} bytes for row {row}", kind.name());
+            assert!(calls <= 4 && bytes <= 1 << 20, "{calls} calls and {bytes} bytes for row {row}");
+        }
     }
     Ok(())
 }

@@ -47,9 +47,8 @@ pub fn cleared(item: &Item) -> Option<Item> {
         }
         let mut set = |name: &str, value| left.insert(name.to_owned(), value);
         set("codec", AttributeValue::S("file".to_owned()));
-        set("part", AttributeValue::S("2026-11-20/000001".to_owned()));
-        set("row", AttributeValue::N("9999".to_owned()));
-        set("sha256", AttributeValue::B(vec![0; 32].into()));
+        set("row", AttributeValue::S("2026-11-20/100/9999".to_owned()));
+        set("hash", AttributeValue::B(vec![0; 32].into()));
     }
     Some(left)
 }

@@ -120,6 +120,22 @@ impl Tables {
         Ok(())
     }
 
+    /// Whether this project's store reads these details as those of a sealed row, or the design is another one.
+    pub(crate) async fn are_records(&self, payments: &[Payment]) -> Result<bool> {
+        for payment in payments {
+            let sealed = match self.design {
+                Design::Ours => {
+                    self.store().details(payment.details.payment_id).await?.is_some_and(|it| it.is_sealed())
+                }
+                Design::Other(_) => true,
+            };
+            if !sealed {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Reads these payments, which are all of one shard, page by page as the functions do.
     pub(crate) async fn read(&self, payments: &[Payment], read: Read) -> Result<()> {
         if let Design::Other(layout) = self.design {

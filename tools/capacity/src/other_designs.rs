@@ -117,7 +117,7 @@ impl Layout {
         set("scheduledFor", text(&order.scheduled_for.to_string()));
         set("createdAt", text(CREATED));
         set("updatedAt", text(CREATED));
-        if let Some(data) = &order.data {
+        if let Some(data) = order.data.as_ref().and_then(|data| data.text().ok()) {
             set("data", text(data.as_str()));
         }
         match status {

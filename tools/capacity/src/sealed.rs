@@ -1,6 +1,6 @@
 //! The sealing of a page of payments, as `seal` does it: its reads and writes, and what the table and the part keep.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use payments_bill::{LEAST_CLEARED, Stored, cleared, data_bytes, parts_archived_after};
 use payments_http::PaymentView;
 use payments_machine::Recorder;
@@ -88,6 +88,7 @@ impl Tables {
             self.clear(item).await?;
         }
         let writes = [records, used(recorder, self)].into_iter().sum();
+        ensure!(with_data.is_empty() || self.are_records(payments).await?, "the store reads a record differently");
         let stored = stored(self).await?;
         Ok(Sealed { reads, writes, record: records.all(), stored, part: part(payments)? })
     }

@@ -142,6 +142,7 @@ async fn count(store: &Store, payments: usize) -> Result<()> {
 fn details(n: usize, date: &str) -> Result<Details> {
     let account = format!("account-{:040}", n / 25).parse()?;
     let payment_id = PaymentId::derive(&account, &format!("{n}-{date}").parse()?);
+    let text = DataKind::default().text(&mut Rng::with_seed(n.try_into()?), DATA_BYTES);
     let instruction = Instruction {
         account,
         payee: format!("payee-{n:042}").parse()?,
@@ -149,7 +150,7 @@ fn details(n: usize, date: &str) -> Result<Details> {
         scheduled_for: date.parse()?,
         date_rule: None,
         reference: None,
-        data: Some(JsonText::from_stored(DataKind::default().text(&mut Rng::with_seed(n.try_into()?), DATA_BYTES))?),
+        data: Some(JsonText::from_stored(text)?.into()),
     };
     let (zone, created): (BusinessZone, UtcSecond) = ("Europe/London".parse()?, "2026-11-19T09:00:00Z".parse()?);
     let by = Actor::client("the test");

@@ -10,7 +10,10 @@ use maud::{Markup, html};
 use payments_http::query::invalid_parameter;
 use payments_http::{Problem, ProblemKind, Request};
 use payments_model::redrive::{NextRequest, Requests};
-use payments_model::{AccountId, Details, Finding, Head, HeadKey, PaymentId, Slot, SlotAt, State, Status};
+use payments_model::{
+    AccountId, Details, Finding, Head, HeadKey, Outage as _, OutageKind, PaymentData, PaymentId, Slot, SlotAt, State,
+    Status, causes,
+};
 use payments_store::StoreError;
 
 use crate::function::Console;
@@ -23,7 +26,7 @@ use crate::views::payment::timeline::Kind;
 
 impl Console {
     /// The view of one payment: one read for its first details, one or two for its head, one for each amendment, one for its
-    /// findings; and three and a segment for each place of a webhook endpoint.
+    /// findings; three and a segment for each place of a webhook endpoint; and two of S3 if its data is in a sealed row.
     pub(crate) async fn payment(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         let query = request.query(&["id", "account", "at", "show"])?;
         let payment_id: PaymentId = query.get("id")?.ok_or_else(|| invalid_parameter("id", &"it is missing"))?;
@@ -64,7 +67,9 @@ impl Console {
             tracing::error!(payment = %id, %error, "the endpoints cannot be read, so a payment's deliveries are not shown");
             Vec::new()
         });
-        let found = Found { id, first, head, chain, findings, unreadable, endpoints };
+        let mut found = Found { id, first, head, chain, data: None, findings, unreadable, endpoints };
+        let data = self.client_data(found.in_force()).await;
+        found.data = data;
         Ok(Some(self.payment_page(&found, &key, shown)))
     }
 
@@ -81,6 +86,20 @@ impl Console {
             Some(None) => Err("DynamoDB is slow, so what the payment was is not shown; try again"),
             None => Err("What the payment was cannot be read; the function's log says why"),
         })
+    }
+
+    /// The client's data of details, which a sealed row may have; or why it is not shown.
+    async fn client_data(&self, details: Option<&Details>) -> Option<Result<PaymentData, &'static str>> {
+        let details = details?;
+        let error = match self.sealed.opened([details.clone()]).await {
+            Ok([details]) => return details.instruction.data.map(Ok),
+            Err(error) => error,
+        };
+        tracing::error!(payment = %details.payment_id, causes = ?causes(&error), "the sealed data of a payment cannot be read");
+        Some(Err(match error.kind() {
+            OutageKind::Broken => "cannot be read from its sealed part; the function's log says why",
+            OutageKind::Throttled | OutageKind::Unavailable => "is not shown, because S3 has not answered; try again",
+        }))
     }
 
     /// A line below a payment's status, for a list: the requests of a pending one, the reason of a failed one.
@@ -101,13 +120,8 @@ impl Console {
     }
 
     fn payment_page(&self, found: &Found, key: &HeadKey, shown: Option<Kind>) -> Markup {
-        let Found { id, first, head, chain, .. } = found;
+        let Found { id, head, .. } = found;
         let (times, most) = (self.times(), self.config.max_attempts);
-        let in_force = match (head, chain) {
-            (Some(head), Ok(chain)) if head.amendment.is_some() => chain.first(),
-            (Some(head), Err(_)) if head.amendment.is_some() => None,
-            _ => first.as_ref(),
-        };
         let sending =
             head.as_ref().and_then(Requests::from_head).map(|requests| Sending { requests, max_attempts: most, times });
         let (id, at) = (id.to_string(), key.slot.at.to_string());
@@ -124,7 +138,7 @@ impl Console {
                     }
                     None => section class="panel" { div class="head" { h2 { "What happened" } } p class="empty" { "Nothing but its creation is known." } },
                 }
-                (facts::panel(found, in_force, times, most))
+                (facts::panel(found, times, most))
             }
         }
     }
@@ -212,6 +226,7 @@ fn warnings(found: &Found) -> Markup {
         @if found.first.is_none() {
             p class="notice" { span { "Its first details are missing or cannot be read, so it is not sent. See " (DISPATCH_FAILURES) "." } }
         }
+        @if let Some(Err(why)) = &found.data { p class="notice" { "The client’s data " (why) "." } }
         @if found.unreadable > 0 {
             p class="notice" { (found.unreadable) " contradicting results cannot be read. The function's log names them." }
         }

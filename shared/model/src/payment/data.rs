@@ -7,7 +7,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::calendar::instant::BusinessDate;
 use crate::json_text::JsonText;
-use crate::payment::forms::Details;
 
 /// The bytes of a SHA-256 hash.
 const HASH_BYTES: usize = 32;
@@ -108,14 +107,6 @@ impl DataHash {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
-    }
-}
-
-impl Details {
-    /// Whether a sealed row has the data. Only finished payments are sealed, so no head is built from such details.
-    #[must_use]
-    pub const fn is_sealed(&self) -> bool {
-        matches!(self.instruction.data, Some(PaymentData::Sealed(_)))
     }
 }
 

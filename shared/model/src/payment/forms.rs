@@ -1,7 +1,6 @@
 //! A payment's three forms: instruction, details and head.
 //!
-//! A client sends the instruction. The details store the instruction for ever. The head has the status,
-//! and changes with the status.
+//! A client sends the instruction. The details store it for ever. The head has the status, and changes with it.
 
 use crate::account::AccountId;
 use crate::actor::Actor;
@@ -17,8 +16,7 @@ use crate::payment::data::PaymentData;
 use crate::payment::payment_id::{PaymentId, Shard, ShardCount};
 use crate::payment::settlement::{Failure, TransactionId};
 use crate::payment::slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
-use crate::payment::transition::FIRST_VERSION;
-use crate::payment::transition::{Event, Refusal, State, Status, Transition};
+use crate::payment::transition::{Event, FIRST_VERSION, Refusal, State, Status, Transition};
 use crate::reference::Reference;
 
 /// The most entries of a trail: SCHEDULED, PENDING, and PROCESSED or FAILED.
@@ -110,23 +108,27 @@ impl Details {
         Self::accept_due(payment_id, instruction, due, shards, now, by)
     }
 
-    /// Accepts an instruction at `now`, with the due time `due` by its currency's calendar.
+    /// Accepts an instruction at `created_at`, with the due time `due` by its currency's calendar.
     #[must_use]
     pub fn accept_due(
         payment_id: PaymentId,
         instruction: Instruction,
         due: Due,
         shards: ShardCount,
-        now: UtcSecond,
-        by: Actor,
+        created_at: UtcSecond,
+        created_by: Actor,
     ) -> Self {
         let shard = payment_id.shard(shards);
         let Due { at: due_at, date: due_date, moved } = due;
         let slot_at = SlotAt::from_first_due(due_at);
-        let created_at = now;
-        let created_by = by;
         let amendment = None;
         Self { payment_id, instruction, slot_at, due_at, due_date, moved, shard, created_at, created_by, amendment }
+    }
+
+    /// Whether a sealed row has the data. Only finished payments are sealed, so no head is built from such details.
+    #[must_use]
+    pub const fn is_sealed(&self) -> bool {
+        matches!(self.instruction.data, Some(PaymentData::Sealed(_)))
     }
 
     /// The key of these details.

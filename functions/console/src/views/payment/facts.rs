@@ -9,7 +9,8 @@ use crate::views::payment::found::Found;
 use crate::views::payment::timeline::{who, why_moved};
 
 /// The panel of facts. Without a head, the first details say what is known.
-pub(super) fn panel(found: &Found, in_force: Option<&Details>, times: Times, max_attempts: u32) -> Markup {
+pub(super) fn panel(found: &Found, times: Times, max_attempts: u32) -> Markup {
+    let in_force = found.in_force();
     html! {
         div class="panel" {
             dl class="facts" {
@@ -21,7 +22,7 @@ pub(super) fn panel(found: &Found, in_force: Option<&Details>, times: Times, max
             }
             (more(found, in_force, times))
             (versions(found, times))
-            @if let Some(details) = in_force { (data(details)) }
+            (data(found))
         }
     }
 }
@@ -126,8 +127,8 @@ fn versions(found: &Found, times: Times) -> Markup {
 }
 
 /// The client's own data, as the client sent it.
-fn data(details: &Details) -> Markup {
-    let Some(Ok(text)) = details.instruction.data.as_ref().map(PaymentData::text) else { return html! {} };
+fn data(found: &Found) -> Markup {
+    let Some(Ok(PaymentData::Text(text))) = &found.data else { return html! {} };
     let bytes = i128::try_from(text.as_str().len()).unwrap_or_default();
     html! {
         details class="fold" {

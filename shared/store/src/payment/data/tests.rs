@@ -77,6 +77,35 @@ fn details_are_the_same_in_both_forms() {
 }
 
 #[test]
+fn a_sealed_row_is_kept_as_its_place_and_the_hash_of_its_text() {
+    let sealed = SealedData { place: "2026-11-20/3/57".parse().unwrap(), hash: DataHash::new("{}") };
+    let mut kept = details(None);
+    kept.instruction.data = Some(PaymentData::Sealed(sealed.clone()));
+    let mut item = encode_details(&kept).unwrap();
+    compress(&mut item);
+    let read = decode_details("t", item.clone()).unwrap();
+    assert_eq!(read.instruction.data.as_ref().map(PaymentData::text), Some(Err(&sealed)));
+    assert_eq!(read, kept);
+    for (name, value) in [
+        (ROW, Some(AttributeValue::S("2026-11-20/0/57".to_owned()))),
+        (ROW, None),
+        (HASH, Some(binary([7; 31]))),
+        (HASH, None),
+        (FRAME, Some(binary("{}"))),
+        (DATA, Some(AttributeValue::S("{}".to_owned()))),
+        (CODEC, Some(AttributeValue::S(ZSTD.to_owned()))),
+        (CODEC, None),
+    ] {
+        let mut damaged = item.clone();
+        match value {
+            Some(value) => damaged.insert(name.to_owned(), value),
+            None => damaged.remove(name),
+        };
+        assert!(matches!(decode_details("t", damaged), Err(StoreError::Unreadable { .. })), "{name}");
+    }
+}
+
+#[test]
 fn an_item_is_compressed_exactly_if_it_is_smaller() {
     // From texts that hardly compress to texts that do.
     for words in 0..200_usize {
