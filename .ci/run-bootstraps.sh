@@ -39,7 +39,7 @@ import pathlib
 import sys
 import zlib
 
-limits = {"PublishFunction": 5_600_000, "ReportFunction": 5_600_000, "UndoFunction": 5_600_000, "SealFunction": 6_500_000, "QueryAccountFunction": 5_600_000, "ConsoleFunction": 7_200_000}
+limits = {"PublishFunction": 5_600_000, "ReportFunction": 5_600_000, "UndoFunction": 5_600_000, "SealFunction": 6_500_000, "QueryAccountFunction": 5_600_000, "ConsoleFunction": 7_000_000}
 programs = sorted(pathlib.Path(os.environ["BOOTSTRAPS"]).glob("*/bootstrap"))
 sizes = {it.parent.name: len(zlib.compress(it.read_bytes())) for it in programs}
 for name, size in sizes.items():

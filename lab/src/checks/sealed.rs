@@ -1,4 +1,4 @@
-//! The laws of sealed parts: a payment is in one part, as the tables show it, not too early, and in the end none is missing.
+//! The laws of sealed parts: a payment is in one, as the tables show it, not too early, and in the end in one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
