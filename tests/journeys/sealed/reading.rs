@@ -5,9 +5,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 use payments_model::{DataHash, Details, PaymentData, PaymentId, SealedData, SealedPlace};
+use payments_sealed::ROWS_AT_ONCE;
 use payments_tests::prelude::*;
 
-use super::{DAY, SEALED_AT, body, day, order_with, parts, seal, world};
+use super::{ARCHIVED_AT, DAY, SEALED_AT, body, create, day, order_with, parts, seal, world};
 use crate::report::faulty_store::FaultyStore;
 
 /// Every route that shows data, of the account and of these payments.
@@ -91,6 +92,25 @@ async fn sealed_data_is_shown_and_compared_as_before() -> Result<()> {
     let heads = world.archived_heads("tenant").await?;
     world.delete(&world.environment.tables.history, heads.iter().find(is_its).context("its head")?).await?;
     world.send(Ask::create("tenant", "two", &body("two"))).await?.with_status(500)?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_of_more_rows_than_are_read_at_once_is_whole() -> Result<()> {
+    let world = world().await?;
+    for key in 0..2 * ROWS_AT_ONCE + 1 {
+        let id = create(&world, &key.to_string()).await?;
+        world.cancel("tenant", &id).await?;
+    }
+    world.set_clock(ARCHIVED_AT)?;
+    world.archive().await?;
+    world.count_all().await?;
+    world.set_clock(SEALED_AT)?;
+    seal(world.functions()).await?;
+    let list = Ask::get(&format!("/accounts/tenant/payments?from={DAY}&to={DAY}&include=data"));
+    let before = world.send(list.clone()).await?.with_status(200)?;
+    assert_eq!(sealed(&world).await?.len(), 2 * ROWS_AT_ONCE + 1);
+    assert_eq!(world.send(list).await?.text, before.text);
     Ok(())
 }
 
