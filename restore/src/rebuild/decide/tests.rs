@@ -1,6 +1,9 @@
 //! Contradictory data is listed and not touched, and clear changes are made: a table of the cases of one payment.
 
-use payments_model::{Actor, Event, Failure, Instruction, Money, PaymentId, Settlement, ShardCount, TransactionId};
+use payments_model::{
+    Actor, DataHash, Event, Failure, Instruction, Money, PaymentData, PaymentId, SealedData, Settlement, ShardCount,
+    TransactionId,
+};
 use serde_json::json;
 
 use super::*;
@@ -73,10 +76,19 @@ fn decided_at(
     hot: Option<&StoredHead>,
     history: Option<&StoredHead>,
 ) -> (Option<Change>, usize, Vec<Finding>) {
-    let details = details();
+    decided_of(&details(), now, known, hot, history)
+}
+
+fn decided_of(
+    details: &Details,
+    now: &str,
+    known: &Known,
+    hot: Option<&StoredHead>,
+    history: Option<&StoredHead>,
+) -> (Option<Change>, usize, Vec<Finding>) {
     let rules = Rules { excepts: Vec::new(), since: SINCE.parse().unwrap(), now: now.parse().unwrap() };
     let (amended, contents) = (HashMap::new(), Contents::new());
-    let seen = Seen { known, hot, history, details: Some(&details), amended: &amended, contents: &contents };
+    let seen = Seen { known, hot, history, details: Some(details), amended: &amended, contents: &contents };
     let decision = decide(seen, &rules).unwrap();
     let findings = decision.findings.iter().map(|(kind, _)| *kind).collect();
     (decision.change.map(|(change, _)| change), decision.writes.len(), findings)
@@ -116,6 +128,16 @@ fn what_contradicts_is_listed_and_not_touched() {
     ] {
         assert_eq!(decided(&known, hot, history), (None, 0, vec![want]), "{name}");
     }
+}
+
+#[test]
+fn no_head_is_built_from_sealed_details() {
+    let known = known(&[(2, "PENDING", None), (3, "PROCESSED", Some("TX-1"))], None);
+    let mut sealed = details();
+    let place = "2026-11-20/1/0".parse().unwrap();
+    sealed.instruction.data = Some(PaymentData::Sealed(SealedData { place, hash: DataHash::new("{}") }));
+    let decided = decided_of(&sealed, "2026-11-20T10:00:00Z", &known, None, None);
+    assert_eq!(decided, (None, 0, vec![Finding::DetailsLost]));
 }
 
 #[test]
