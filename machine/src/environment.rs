@@ -64,6 +64,8 @@ pub struct Environment {
     pub moves_per_second: u32,
     /// The days after which a date is sealed.
     pub seal_after_days: u32,
+    /// The days after which the data of a sealed part is cleared.
+    pub clear_after_days: u32,
     /// The most payments of one sealed part.
     pub max_part_rows: u32,
     /// The most settlements of one report.
@@ -123,6 +125,7 @@ impl Environment {
             settlements_per_second: 0,
             moves_per_second: 100,
             seal_after_days: 50,
+            clear_after_days: 36,
             max_part_rows: 10_000,
             max_report_rows: 100_000,
             account_claim: of_template("AccountClaim"),
@@ -156,8 +159,9 @@ impl Environment {
             // Tests alone have reports of a few rows.
             "MAX_REPORT_ROWS" => Some(self.max_report_rows.to_string()),
             "MAX_PART_ROWS" => Some(self.max_part_rows.to_string()),
-            // Tests and `cargo local` seal earlier.
+            // Tests and `cargo local` seal and clear earlier.
             "SEAL_AFTER_DAYS" => Some(self.seal_after_days.to_string()),
+            "CLEAR_AFTER_DAYS" => Some(self.clear_after_days.to_string()),
             _ => Template::ours().and_then(|it| it.variable(package, name, &|id| self.given(id))).ok().flatten(),
         }
     }

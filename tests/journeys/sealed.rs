@@ -1,5 +1,6 @@
 //! Sealed dates: each finished payment in one part, as the API shows it, whatever fails.
 
+mod clearing;
 mod kills;
 mod reading;
 mod sizes;
@@ -32,13 +33,20 @@ const ROWS: u32 = 2;
 async fn world() -> Result<World> {
     World::with(|environment| {
         (environment.max_part_rows, environment.shards) = (ROWS, 2);
-        environment.seal_after_days = 5;
+        (environment.seal_after_days, environment.clear_after_days) = (5, 3);
     })
     .await
 }
 
 fn body(key: &str) -> Value {
-    order_with(DAY, json!({ "data": { "key": key }, "reference": key }))
+    order_with(DAY, json!({ "data": data(key), "reference": key }))
+}
+
+/// A client's data: more than stays in the table, except that of "two".
+fn data(key: &str) -> Value {
+    let mut random = fastrand::Rng::with_seed(key.len() as u64);
+    let letters = if key == "two" { 0 } else { 600 };
+    json!({ "key": key, "text": std::iter::repeat_with(|| random.alphanumeric()).take(letters).collect::<String>() })
 }
 
 async fn create(world: &World, key: &str) -> Result<String> {
@@ -52,7 +60,7 @@ async fn day(world: &World) -> Result<(Vec<String>, String)> {
     for key in ["one", "two", "three"] {
         ids.push(create(world, key).await?);
     }
-    let changes = order_with(DAY, json!({ "data": { "key": "changed" }, "amountMinor": 77 }));
+    let changes = order_with(DAY, json!({ "data": data("changed"), "amountMinor": 77 }));
     world.send(Ask::amend("tenant", &ids[0], ("change", 1), &changes)).await?.with_status(200)?;
     let pending = create(world, "pending").await?;
     world.sweep().await?;
@@ -135,7 +143,7 @@ async fn finished_payments_are_sealed_once_and_late_ones_in_a_later_part() -> Re
     let outcome = seal(world.functions()).await?;
     assert_eq!(
         outcome,
-        json!({"sealed": 4, "parts": 2, "waiting": 0, "unreadable": 0, "datesLeft": 0, "sealBehind": 0})
+        json!({"sealed": 4, "parts": 2, "cleared": 0, "waiting": 0, "unreadable": 0, "datesLeft": 0, "sealBehind": 0, "sealDiffers": 0})
     );
     assert_sealed(&world, &ids, "at first").await?;
     let first = parts(&world).await?;
@@ -174,7 +182,7 @@ async fn what_cannot_be_read_or_may_still_change_stays_and_hides_nothing_else() 
     let outcome = seal(world.functions()).await?;
     assert_eq!(
         outcome,
-        json!({"sealed": 2, "parts": 1, "waiting": 1, "unreadable": 1, "datesLeft": 1, "sealBehind": 1})
+        json!({"sealed": 2, "parts": 1, "cleared": 0, "waiting": 1, "unreadable": 1, "datesLeft": 1, "sealBehind": 1, "sealDiffers": 0})
     );
     assert_sealed(&world, &ids, "without them").await
 }

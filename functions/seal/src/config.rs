@@ -9,6 +9,10 @@ use payments_sealed::MAX_PART_ROWS;
 /// redriven, settled, reported and expire. Only tests and one machine shorten them; the template does not.
 pub const SEAL_AFTER_DAYS: u32 = 50;
 
+/// The days between the writing of a part and the clear of its payments' data. Tables can be restored to any instant of the last 35 days:
+/// at each of them, the part was there, and its payments had left the hot table. Only tests and one machine shorten them.
+pub const CLEAR_AFTER_DAYS: u32 = 36;
+
 /// The configuration of `seal`.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -22,6 +26,8 @@ pub struct Config {
     pub storage: Storage,
     /// `SEAL_AFTER_DAYS`.
     pub seal_after_days: u32,
+    /// `CLEAR_AFTER_DAYS`.
+    pub clear_after_days: u32,
     /// `MAX_PART_ROWS`: the most rows of a part. Tests alone have fewer.
     pub max_part_rows: usize,
 }
@@ -35,6 +41,7 @@ impl Config {
             read_shards: lookup.read_shards()?,
             storage: lookup.required("SEALED_URL", "where sealed parts are stored, such as s3://bucket")?,
             seal_after_days: lookup.number("SEAL_AFTER_DAYS", SEAL_AFTER_DAYS)?,
+            clear_after_days: lookup.number("CLEAR_AFTER_DAYS", CLEAR_AFTER_DAYS)?,
             max_part_rows: lookup.number("MAX_PART_ROWS", MAX_PART_ROWS)?.max(1) as usize,
         })
     }

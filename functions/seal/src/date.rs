@@ -5,15 +5,16 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use chrono::TimeDelta;
 use futures::{StreamExt as _, stream};
 use payments_boot::Deadline;
-use payments_model::{BusinessDate, Details, Head, HeadKey, PaymentId, UtcSecond, causes};
+use payments_model::{BusinessDate, Head, HeadKey, PaymentId, UtcSecond};
 use payments_sealed::{Folder, MAX_PART_BYTES, PartName, Put, SealedRow, encode, path};
-use payments_store::{DueRange, DueUntil, MAX_BATCH_GET, StoreError};
-use payments_work::{Halt, at_once, retried};
+use payments_store::{DueRange, DueUntil, MAX_BATCH_GET, StoreError, StoredDetails};
+use payments_work::{at_once, retried};
 
 use crate::error::SealError;
 use crate::function::Seal;
 use crate::outcome::SealOutcome;
-use crate::payment::{STATUSES, row};
+use crate::payment::{STATUSES, in_force, row};
+use crate::stop::{Stop, readable};
 
 /// The payments that a run reads a second: a million in 17 minutes, two invocations. All heads of one account are in one partition,
 /// which answers 3,000 reads a second.
@@ -23,39 +24,13 @@ const PAYMENTS_PER_SECOND: u32 = 1_000;
 const CHANGEABLE_DAYS: u32 = 36;
 
 /// The most queries at once.
-const READS_AT_ONCE: usize = 32;
+pub(crate) const READS_AT_ONCE: usize = 32;
 
 /// The most payments that the log of a run names.
-const MAX_NAMED: u64 = 20;
+pub(crate) const MAX_NAMED: u64 = 20;
 
 /// A payment that may be sealed, in the order of the parts: by account, due time and id.
 type Entry = (HeadKey, UtcSecond);
-
-/// The reason why the work on a date ends before all its payments are sealed.
-enum Stop {
-    /// The next run continues.
-    Later,
-    Failed(SealError),
-}
-
-impl From<Halt<StoreError>> for Stop {
-    fn from(halt: Halt<StoreError>) -> Self {
-        match halt {
-            Halt::OutOfTime => Self::Later,
-            Halt::GivenUp(error) => {
-                tracing::warn!(causes = ?causes(&error), "DynamoDB kept failing; the next run continues the sealing");
-                Self::Later
-            }
-            Halt::Broken(error) => Self::Failed(error.into()),
-        }
-    }
-}
-
-impl<E: Into<SealError>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Failed(error.into())
-    }
-}
 
 impl Seal {
     /// Seals a date whose parts have the numbers from 1 to `number`, and returns the number of its sealed payments.
@@ -95,7 +70,8 @@ impl Seal {
             if part.is_empty() {
                 continue;
             }
-            let name = PartName { due_date: date.to_string(), number: number + 1, rows_before: *rows };
+            let (number_of_part, sealed_at) = (number + 1, self.clock.now());
+            let name = PartName { due_date: date.to_string(), number: number_of_part, rows_before: *rows, sealed_at };
             let bytes = encode(&name, &part).map_err(SealError::Encoding)?;
             match folder.put(&path(date, name.number), bytes).await? {
                 Put::Committed => {
@@ -183,7 +159,8 @@ impl Seal {
                 let read =
                     async |head: &Head| retried(deadline, async || self.store.all_details(head.payment_id).await).await;
                 for (head, details) in at_once(&mut heads, READS_AT_ONCE, read).await {
-                    match sealed_row(&head, details)? {
+                    let all = readable(details)?.map(|all| all.into_iter().map(StoredDetails::into_known).collect());
+                    match all.and_then(|all| row(&head, &in_force(&head, all)?)) {
                         Ok(row) => {
                             bytes += row.bytes();
                             rows.push(row);
@@ -225,15 +202,6 @@ impl Seal {
             }
         }
         Ok(heads)
-    }
-}
-
-/// The row of a payment, or the reason why it cannot be read.
-fn sealed_row(head: &Head, details: Result<Vec<Details>, Halt<StoreError>>) -> Result<Result<SealedRow, String>, Stop> {
-    match details {
-        Ok(details) => Ok(row(head, details)),
-        Err(Halt::Broken(error @ StoreError::Unreadable { .. })) => Ok(Err(error.to_string())),
-        Err(halt) => Err(halt.into()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The function: a run seals past dates until all are sealed or the deadline comes.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -10,7 +10,7 @@ use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::{BusinessDate, causes};
 use payments_sealed::{Folder, FolderError, missing, path};
-use payments_store::{Job, Store};
+use payments_store::{Cleared, Job, Store};
 use payments_work::ScheduledRun;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ impl Seal {
         Self { config, store, files, clock, metrics }
     }
 
-    /// Seals until all dates are sealed, or until shortly before Lambda's deadline.
+    /// Seals until all dates are sealed, then clears what is old enough, until shortly before Lambda's deadline.
     ///
     /// # Errors
     /// If DynamoDB or the storage fails in a way that a retry does not change, or a part has other bytes than were written.
@@ -67,7 +67,7 @@ impl Seal {
         let deadline = Deadline::before(event.context.deadline, &self.clock).earlier(RESERVED);
         let mut outcome = SealOutcome::default();
         // Boxed because the future is as large as all the calls it may wait for.
-        let failure = Box::pin(self.seal(&deadline, &mut outcome)).await.err();
+        let failure = Box::pin(self.work(&deadline, &mut outcome)).await.err();
         // A failed run does not know how far it is behind. Its alarm is another one.
         if failure.is_none() {
             self.metrics.emit(self.clock.instant(), &outcome);
@@ -76,21 +76,39 @@ impl Seal {
         failure.map_or(Ok(outcome), |error| Err(error.into()))
     }
 
-    /// Seals the dates that are not sealed, those with the most unsealed payments first: a few that wait hold up no other date.
-    async fn seal(&self, deadline: &Deadline, outcome: &mut SealOutcome) -> Result<(), SealError> {
-        let ended = |days: u32| {
-            let at = self.clock.now().saturating_add(-TimeDelta::days(days.into()));
-            self.config.zone.date_of(at).minus_days(1)
-        };
-        let (last, late) = (ended(self.config.seal_after_days), ended(self.config.seal_after_days + LATE_AFTER_DAYS));
-        let before_first = last.minus_days(LOOK_BACK_DAYS);
-        let counters = self.store.counters(before_first.plus_days(1), last).await?;
+    /// The last date that ended so many days ago.
+    pub(crate) fn ended(&self, days: u32) -> BusinessDate {
+        let at = self.clock.now().saturating_add(-TimeDelta::days(days.into()));
+        self.config.zone.date_of(at).minus_days(1)
+    }
+
+    async fn work(&self, deadline: &Deadline, outcome: &mut SealOutcome) -> Result<(), SealError> {
+        let before_first = self.ended(self.config.seal_after_days).minus_days(LOOK_BACK_DAYS);
         let parts = Folder(&*self.files).parts(before_first).await?;
+        let cleared = self.store.cleared(before_first.plus_days(1)).await?;
+        let sealing = self.seal(before_first, &parts, &cleared, deadline, outcome).await;
+        // A damaged part does not stop the clear of others.
+        let clearing = self.clear(&parts, &cleared, deadline, outcome).await;
+        sealing.and(clearing)
+    }
+
+    /// Seals the dates that are not sealed, those with the most unsealed payments first: a few that wait hold up no other date.
+    async fn seal(
+        &self,
+        before_first: BusinessDate,
+        parts: &BTreeMap<BusinessDate, BTreeSet<u32>>,
+        cleared: &Cleared,
+        deadline: &Deadline,
+        outcome: &mut SealOutcome,
+    ) -> Result<(), SealError> {
+        let days = self.config.seal_after_days;
+        let (last, late) = (self.ended(days), self.ended(days + LATE_AFTER_DAYS));
+        let counters = self.store.counters(before_first.plus_days(1), last).await?;
         let (mut left, mut damaged) = (Vec::new(), None);
         for (date, counters) in counters {
             let finished: i64 = STATUSES.map(|status| counters.counts.count(status)).iter().sum();
             let (numbers, finished) = (parts.get(&date), u64::try_from(finished).unwrap_or(0));
-            match self.sealed_rows(date, numbers).await {
+            match self.sealed_rows(date, numbers, cleared.begun.get(&date)).await {
                 Ok((number, rows)) if rows < finished => left.push((Reverse(finished - rows), date, number, finished)),
                 Ok(_) => {}
                 Err(error) => pass_over(date, error, outcome, &mut damaged)?,
@@ -117,18 +135,25 @@ impl Seal {
     }
 
     /// The number of a date's parts, which have the numbers from 1 on, and that of their payments, by the last one.
-    async fn sealed_rows(&self, date: BusinessDate, numbers: Option<&BTreeSet<u32>>) -> Result<(u32, u64), SealError> {
-        let Some(last) = numbers.and_then(BTreeSet::last).copied() else { return Ok((0, 0)) };
-        if let Some(hole) = (1..last).find(|number| !numbers.is_some_and(|numbers| numbers.contains(number))) {
+    async fn sealed_rows(
+        &self,
+        date: BusinessDate,
+        numbers: Option<&BTreeSet<u32>>,
+        cleared: Option<&BTreeSet<u32>>,
+    ) -> Result<(u32, u64), SealError> {
+        let last = |numbers: Option<&BTreeSet<u32>>| numbers.and_then(BTreeSet::last).copied().unwrap_or(0);
+        // A part whose payments were cleared has their data: no other may take its number.
+        let last_ever = last(numbers).max(last(cleared));
+        if let Some(hole) = (1..=last_ever).find(|number| !numbers.is_some_and(|numbers| numbers.contains(number))) {
             return Err(missing(&path(date, hole)).into());
         }
-        let part = Folder(&*self.files).part(&path(date, last)).await?;
-        Ok((last, part.name.rows_before + part.rows() as u64))
+        let Some(last) = Some(last_ever).filter(|last| *last > 0) else { return Ok((0, 0)) };
+        Ok((last, Folder(&*self.files).part(&path(date, last)).await?.rows_up_to()))
     }
 }
 
 /// Leaves a date whose part cannot be used: it stops no other date. Other errors end the run.
-fn pass_over(
+pub(crate) fn pass_over(
     date: BusinessDate,
     error: SealError,
     outcome: &mut SealOutcome,

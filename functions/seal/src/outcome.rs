@@ -13,7 +13,10 @@ pub struct SealOutcome {
     /// Parts written.
     #[entry(ignore)]
     pub parts: u64,
-    /// Payments that are not finished for good, or still in the hot table. A later part has them.
+    /// Payments whose data has left the long-term table.
+    #[entry(ignore)]
+    pub cleared: u64,
+    /// Payments that are not finished for good, or still in the hot table. A later run takes them.
     #[entry(ignore)]
     pub waiting: u64,
     /// Payments that cannot be read. The log names them.
@@ -24,4 +27,6 @@ pub struct SealOutcome {
     pub dates_left: u64,
     /// Dates with finished payments that no part has and that do not wait, days after they could be sealed.
     pub seal_behind: u64,
+    /// Sealed rows that differ from their payments, whose data stays. The log names them.
+    pub seal_differs: u64,
 }

@@ -179,7 +179,15 @@ mod tests {
 
     fn part(number: u32, rows_before: u64, ids: &[&str]) -> Part {
         let rows = ids.iter().map(|id| json!({ "paymentId": id })).collect();
-        Part { name: PartName { due_date: "2026-03-12".to_owned(), number, rows_before }, rows }
+        Part {
+            name: PartName {
+                due_date: "2026-03-12".to_owned(),
+                number,
+                rows_before,
+                sealed_at: "2026-05-01T04:10:00Z".parse().unwrap(),
+            },
+            rows,
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ const HEADER: &str = "_aws";
 
 /// The metrics that an alarm or the dashboard reads. CloudWatch charges $0.30 a month for each, so the other numbers are only
 /// in the lines. A test compares this list with the template.
-pub const READ_METRICS: [&str; 57] = [
+pub const READ_METRICS: [&str; 58] = [
     "Archived",
     "BusEvents",
     "BusMissed",
@@ -69,6 +69,7 @@ pub const READ_METRICS: [&str; 57] = [
     "RequestsDisagreeing",
     "ResultsOfOtherTransfers",
     "SealBehind",
+    "SealDiffers",
     "Sent",
     "SharedTransactionIds",
     "StillHeld",

@@ -136,21 +136,27 @@ impl Folder<'_> {
         let fetched: Vec<_> = ranges.into_iter().zip(bytes).collect();
         let read = |((id, sealed), row): (&&(PaymentId, SealedData), Option<usize>)| {
             let row = row.ok_or(SealedError::Changed("a row is missing")).and_then(|row| part.row(row, &fetched));
-            let text = row.and_then(|row| text_of(&row, *id, sealed.hash));
+            let text = row.and_then(|row| row.data_of(*id, sealed.hash));
             text.map_err(|error| DamagedPart::new(&path, error))
         };
         Ok(wanted.iter().zip(rows).map(read).collect())
     }
 }
 
-/// The data of a row's payment, or of one of its versions, with this hash.
-fn text_of(row: &SealedRow, id: PaymentId, hash: DataHash) -> Result<JsonText, SealedError> {
-    if row.text("paymentId") != Some(&*id.to_string()) {
-        return Err(SealedError::Changed("the row is of another payment"));
+impl SealedRow {
+    /// The data of a row's payment, or of one of its versions, with this hash.
+    ///
+    /// # Errors
+    /// [`SealedError::Changed`] if the row is of another payment, or has no such data.
+    pub fn data_of(&self, id: PaymentId, hash: DataHash) -> Result<JsonText, SealedError> {
+        if self.text("paymentId") != Some(&*id.to_string()) {
+            return Err(SealedError::Changed("the row is of another payment"));
+        }
+        let versions = self.versions().and_then(|versions| serde_json::from_str::<Versions>(versions).ok());
+        let of_versions = versions.iter().flat_map(|it| &it.versions).filter_map(|version| version.data.as_deref());
+        let mut texts = self.text("data").into_iter().chain(of_versions.map(RawValue::get));
+        let text = texts.find(|it| DataHash::new(it) == hash);
+        text.and_then(|text| JsonText::from_stored(text.to_owned()).ok())
+            .ok_or(SealedError::Changed("the row has not the payment's data"))
     }
-    let versions = row.versions().and_then(|versions| serde_json::from_str::<Versions>(versions).ok());
-    let of_versions = versions.iter().flat_map(|it| &it.versions).filter_map(|version| version.data.as_deref());
-    let text = row.text("data").into_iter().chain(of_versions.map(RawValue::get)).find(|it| DataHash::new(it) == hash);
-    text.and_then(|text| JsonText::from_stored(text.to_owned()).ok())
-        .ok_or(SealedError::Changed("the row has not the payment's data"))
 }

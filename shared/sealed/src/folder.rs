@@ -10,7 +10,8 @@ use payments_files::FileKind;
 use payments_model::{BusinessDate, PaymentId};
 
 use crate::error::{DamagedPart, FolderError, SealedError};
-use crate::part::{Part, TAIL_BYTES, Tail};
+use crate::part::{Part, TAIL_BYTES, Tail, read_all};
+use crate::row::SealedRow;
 
 /// The key of a date in the paths, by which SQL engines read the folders as a column.
 const DATE: &str = "date=";
@@ -53,16 +54,22 @@ impl Folder<'_> {
         let mut bytes = TAIL_BYTES;
         loop {
             let options = GetOptions { range: Some(GetRange::Suffix(bytes)), ..GetOptions::default() };
-            let tail = self.0.get_opts(path, options).await.map_err(|error| match error {
-                Error::NotFound { .. } => missing(path),
-                error => error.into(),
-            })?;
+            let tail = self.0.get_opts(path, options).await.map_err(|error| read_error(path, error))?;
             let (len, tail) = (tail.meta.size, tail.bytes().await?);
             match Part::from_tail(len, &tail).map_err(|error| damaged(path, error))? {
                 Tail::Part(part) if is_named(&part, path) => return Ok(*part),
                 Tail::Part(_) => return Err(damaged(path, SealedError::Changed("its name"))),
                 Tail::Longer(more) => bytes = more,
             }
+        }
+    }
+
+    /// Reads all rows of a part, whose bytes must be those that were written.
+    pub async fn read(&self, path: &Path) -> Result<(Part, Vec<SealedRow>), FolderError> {
+        let bytes = self.0.get(path).await.map_err(|error| read_error(path, error))?.bytes().await?;
+        match read_all(&bytes).map_err(|error| damaged(path, error))? {
+            (part, rows) if is_named(&part, path) => Ok((part, rows)),
+            _ => Err(damaged(path, SealedError::Changed("its name"))),
         }
     }
 
@@ -77,7 +84,7 @@ impl Folder<'_> {
             let id = text.parse().map_err(|_| damaged(path, SealedError::Changed("a payment's id")))?;
             ids.insert(id);
         }
-        Ok(part.name.rows_before + part.rows() as u64)
+        Ok(part.rows_up_to())
     }
 
     /// Puts a part, if none has its number, and reads it back.
@@ -114,12 +121,17 @@ fn is_named(part: &Part, path: &Path) -> bool {
     named(path).is_some_and(|(date, number)| (&*part.name.due_date, part.name.number) == (&*date.to_string(), number))
 }
 
+fn read_error(path: &Path, error: Error) -> FolderError {
+    if let Error::NotFound { .. } = error { missing(path) } else { error.into() }
+}
+
 /// The error of a part that is not there, though a later one is.
 pub fn missing(path: &Path) -> FolderError {
     damaged(path, SealedError::NotAPart("it is missing"))
 }
 
-pub(crate) fn damaged(path: &Path, error: SealedError) -> FolderError {
+/// The error of a part that cannot be used.
+pub fn damaged(path: &Path, error: SealedError) -> FolderError {
     DamagedPart::new(path, error).into()
 }
 

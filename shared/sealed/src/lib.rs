@@ -15,7 +15,7 @@ mod write;
 pub use column::{COLUMNS, Column, Kind};
 pub use data::{ROWS_AT_ONCE, ReadData, SealedRows};
 pub use error::{DamagedPart, FolderError, SealedError};
-pub use folder::{Folder, Put, missing, path};
+pub use folder::{Folder, Put, damaged, missing, path};
 pub use part::{Part, PartName, TAIL_BYTES, Tail, read_all};
 pub use row::SealedRow;
 pub use write::{MAX_PART_BYTES, MAX_PART_ROWS, ROW_GROUP_ROWS, encode};

@@ -12,6 +12,7 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::serialized_reader::SerializedPageReader;
+use payments_model::UtcSecond;
 use sha2::{Digest as _, Sha256};
 
 use crate::column::{CHECKSUM, COLUMNS};
@@ -26,9 +27,9 @@ pub const TAIL_BYTES: u64 = 128 << 10;
 const SCHEMA: &str = "1";
 
 /// The names of the file's metadata.
-const META: [&str; 5] = ["schema", "due_date", "part", "rows_before", "sha256"];
+const META: [&str; 6] = ["schema", "due_date", "part", "rows_before", "sealed_at", "sha256"];
 
-/// A part's place among those of its due date.
+/// A part's place among those of its due date, and the instant at which it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartName {
     /// The due date.
@@ -37,6 +38,17 @@ pub struct PartName {
     pub number: u32,
     /// The number of rows of the parts before.
     pub rows_before: u64,
+    /// The instant at which it was written. It tells when the data of its payments may leave the table.
+    pub sealed_at: UtcSecond,
+}
+
+impl PartName {
+    /// The SHA-256 of a part: of its pages, and of its name.
+    pub(crate) fn hash(&self, pages: &[u8]) -> String {
+        let Self { due_date, number, rows_before, sealed_at } = self;
+        let name = format!("\n{due_date}\n{number}\n{rows_before}\n{sealed_at}");
+        hexadecimal(&Sha256::new().chain_update(pages).chain_update(name).finalize())
+    }
 }
 
 /// The end of a file.
@@ -59,16 +71,16 @@ pub struct Part {
 }
 
 /// The file's metadata.
-pub(crate) fn metadata(name: &PartName, hash: &[u8]) -> [(&'static str, String); META.len()] {
-    let values = [
+pub(crate) fn metadata(name: &PartName, hash: String) -> impl Iterator<Item = (&'static str, String)> {
+    let values: [String; META.len()] = [
         SCHEMA.to_owned(),
         name.due_date.clone(),
         name.number.to_string(),
         name.rows_before.to_string(),
-        hexadecimal(hash),
+        name.sealed_at.to_string(),
+        hash,
     ];
-    let [a, b, c, d, e] = values;
-    [(META[0], a), (META[1], b), (META[2], c), (META[3], d), (META[4], e)]
+    META.into_iter().zip(values)
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -89,7 +101,7 @@ pub fn read_all(bytes: &Bytes) -> Result<(Part, Vec<SealedRow>), SealedError> {
     // Everything before the page indexes.
     let end = guarded(|| Ok(part.chunks().map(|(_, _, range)| range.end).max().unwrap_or(0)))?;
     let pages = usize::try_from(end).ok().and_then(|end| bytes.get(..end)).unwrap_or_default();
-    if hexadecimal(&Sha256::digest(pages)) != part.hash {
+    if part.name.hash(pages) != part.hash {
         return Err(SealedError::Changed("another SHA-256"));
     }
     let whole = [(0..len, bytes.clone())];
@@ -122,14 +134,14 @@ impl Part {
         };
         let kept = metadata.file_metadata().key_value_metadata().map_or(&[][..], Vec::as_slice);
         let value = |key| kept.iter().find(|it| it.key == key)?.value.clone();
-        let [schema, due_date, number, rows_before, hash] = META.map(value);
+        let [schema, due_date, number, rows_before, sealed_at, hash] = META.map(value);
         // A later schema has more columns, which are not read.
         if schema.and_then(|schema| schema.parse::<u32>().ok()).is_none() {
             return Err(SealedError::NotAPart("it has no schema's number"));
         }
         let name = || {
             let (number, rows_before) = (number?.parse().ok()?, rows_before?.parse().ok()?);
-            Some(PartName { due_date: due_date?, number, rows_before })
+            Some(PartName { due_date: due_date?, number, rows_before, sealed_at: sealed_at?.parse().ok()? })
         };
         let name = name().ok_or(SealedError::NotAPart("it has no name"))?;
         let hash = hash.ok_or(SealedError::NotAPart("it has no SHA-256"))?;
@@ -145,6 +157,12 @@ impl Part {
     #[must_use]
     pub fn rows(&self) -> usize {
         (0..self.metadata.num_row_groups()).map(|group| self.rows_in(group)).sum()
+    }
+
+    /// The number of rows of this part and those before it.
+    #[must_use]
+    pub fn rows_up_to(&self) -> u64 {
+        self.name.rows_before + self.rows() as u64
     }
 
     /// The ranges of the file that a row needs: of each column its page, and its dictionary.

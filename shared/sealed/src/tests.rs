@@ -87,7 +87,12 @@ fn sealed((fields, texts, changes): &Drawn) -> (SealedRow, String, Option<String
 }
 
 fn name() -> PartName {
-    PartName { due_date: "2026-11-20".to_owned(), number: 2, rows_before: 10_000 }
+    PartName {
+        due_date: "2026-11-20".to_owned(),
+        number: 2,
+        rows_before: 10_000,
+        sealed_at: "2027-01-10T04:10:00Z".parse().unwrap(),
+    }
 }
 
 /// Reads a row as a function does: the tail, and then the ranges that it names.

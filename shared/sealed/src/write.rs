@@ -10,7 +10,6 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnPath;
-use sha2::{Digest as _, Sha256};
 
 use crate::column::{self, CHECKSUM, COLUMNS};
 use crate::error::SealedError;
@@ -50,8 +49,8 @@ pub fn encode(name: &PartName, rows: &[SealedRow]) -> Result<Vec<u8>, SealedErro
         group.close()?;
     }
     writer.flush().map_err(|error| ParquetError::External(Box::new(error)))?;
-    let hash = Sha256::digest(writer.inner());
-    for (key, value) in part::metadata(name, &hash) {
+    let hash = name.hash(writer.inner());
+    for (key, value) in part::metadata(name, hash) {
         writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
     }
     Ok(writer.into_inner()?)

@@ -13,6 +13,7 @@ use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
 use crate::payment::finding::OPEN;
 use crate::report::job;
+use crate::runs::cleared::{CLEARED, NOT_BEFORE};
 use crate::runs::figures::FIGURES;
 use crate::runs::last::{Job, LAST};
 use crate::runs::release::RELEASE;
@@ -63,6 +64,10 @@ payments_model::kinds! {
         LastRun = "last-run",
         /// The figures of a day.
         Figures = "figures",
+        /// The sealed parts of a date whose data was cleared.
+        ClearedParts = "cleared-parts",
+        /// The instant before which nothing is cleared.
+        ClearNotBefore = "clear-not-before",
         /// The switch that stops claims and sends.
         Switch = "switch",
         /// The reserved claims of a date that has a limit.
@@ -126,6 +131,8 @@ impl ItemKind {
             }
             "RUNS" => match rest {
                 LAST => Job::from_name(sort).map(|_| Self::LastRun),
+                CLEARED if sort == NOT_BEFORE => Some(Self::ClearNotBefore),
+                CLEARED => sort.parse::<BusinessDate>().ok().map(|_| Self::ClearedParts),
                 FIGURES => sort.parse::<BusinessDate>().ok().map(|_| Self::Figures),
                 _ => None,
             },
@@ -170,6 +177,9 @@ mod tests {
             ("RUNS#LAST", "sweeps", None),
             ("RUNS#FIGURES", "2026-12-01", Some(ItemKind::Figures)),
             ("RUNS#FIGURES", "sweep", None),
+            ("RUNS#CLEARED", "2026-12-01", Some(ItemKind::ClearedParts)),
+            ("RUNS#CLEARED", "NOT-BEFORE", Some(ItemKind::ClearNotBefore)),
+            ("RUNS#CLEARED", "sweep", None),
             ("RUNS#OTHERS", "sweep", None),
             ("CONTROL", "SWITCH", Some(ItemKind::Switch)),
             ("CONTROL", "RELEASE#2026-12-01", Some(ItemKind::DayRelease)),

@@ -8,6 +8,7 @@ pub(crate) mod finding;
 pub(crate) mod head_item;
 pub(crate) mod insert;
 pub(crate) mod lookup;
+pub(crate) mod record;
 pub(crate) mod redate;
 pub(crate) mod redrive;
 pub(crate) mod settlement;

@@ -82,7 +82,12 @@ fn sealed_of_two() -> Result<Vec<u8>> {
         let versions = amount.map(|_| serde_json::to_string(&versions)).transpose()?;
         rows.push(SealedRow::new(&view, versions.as_deref())?);
     }
-    let name = PartName { due_date: "2026-11-20".to_owned(), number: 1, rows_before: 0 };
+    let name = PartName {
+        due_date: "2026-11-20".to_owned(),
+        number: 1,
+        rows_before: 0,
+        sealed_at: "2027-01-10T04:10:00Z".parse()?,
+    };
     Ok(encode(&name, &rows)?)
 }
 

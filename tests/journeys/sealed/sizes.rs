@@ -47,7 +47,12 @@ fn whole(kind: DataKind) -> Result<(Bytes, usize)> {
         bytes += row.bytes();
         rows.push(row);
     }
-    let name = PartName { due_date: "2026-11-20".to_owned(), number: 1, rows_before: 0 };
+    let name = PartName {
+        due_date: "2026-11-20".to_owned(),
+        number: 1,
+        rows_before: 0,
+        sealed_at: "2027-01-10T04:10:00Z".parse()?,
+    };
     let file = Bytes::from(encode(&name, &rows)?);
     ensure!(read_all(&file)?.1 == rows, "the part has other rows");
     Ok((file, rows.len()))

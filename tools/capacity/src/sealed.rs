@@ -44,7 +44,10 @@ pub(crate) fn part(payments: &[Payment]) -> Result<PartSize> {
     };
     let rows: Vec<SealedRow> = payments.iter().map(row).collect::<Result<_>>()?;
     let largest = rows.iter().map(SealedRow::bytes).max().context("no rows")?;
-    let file = encode(&PartName { due_date: DAY.to_owned(), number: 1, rows_before: 0 }, &rows)?;
+    let file = encode(
+        &PartName { due_date: DAY.to_owned(), number: 1, rows_before: 0, sealed_at: "2027-01-10T04:10:00Z".parse()? },
+        &rows,
+    )?;
     let (bytes, rows) = (file.len().try_into()?, rows.len().try_into()?);
     let most_rows = u64::from(MAX_PART_ROWS).min((MAX_PART_BYTES / largest).try_into()?);
     Ok(PartSize { bytes, rows, most_rows, archived_after: parts_archived_after()? })

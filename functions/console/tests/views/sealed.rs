@@ -47,7 +47,12 @@ async fn part(given: &Given, [first, last]: &[Details; 2]) -> Result<Vec<u8>> {
     let view = PaymentView::new(&head).with_dates(last).with_data(last.instruction.data.as_ref()).map_err(readable)?;
     let versions = VersionsView::new(&[first.clone(), last.clone()], true).map_err(readable)?;
     let row = SealedRow::new(&serde_json::to_string(&view)?, Some(&serde_json::to_string(&versions)?))?;
-    let name = PartName { due_date: head.due_date.to_string(), number: 1, rows_before: 0 };
+    let name = PartName {
+        due_date: head.due_date.to_string(),
+        number: 1,
+        rows_before: 0,
+        sealed_at: "2027-01-10T04:10:00Z".parse()?,
+    };
     Ok(encode(&name, &[row])?)
 }
 

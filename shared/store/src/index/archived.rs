@@ -1,15 +1,15 @@
 //! Reads finished payments for sealed dates: the keys of a date's heads, then the heads, then all details.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{Details, Head, HeadKey, PaymentId};
+use payments_model::{Head, HeadKey, PaymentId};
 
 use crate::error::{StoreError, failed};
 use crate::index::due::{DUE_KEYS, DueRange, due_of};
 use crate::item::Item;
 use crate::key::due::DueSort;
 use crate::key::{DETAILS_SORT, payment_partition};
-use crate::payment::details_item::decode_details;
 use crate::payment::head_item::{decode_head, head_key_of};
+use crate::payment::redate::StoredDetails;
 use crate::store::Store;
 
 /// A page of the long-term table's `due` index.
@@ -52,12 +52,12 @@ impl Store {
         Ok(self.items_at(table, keys).await?.into_iter().map(|(key, item)| (key, decode_head(table, item))).collect())
     }
 
-    /// Returns all details of a payment, in force or not, strongly consistent: 1 read unit per 4 KB of all of them.
-    pub async fn all_details(&self, payment_id: PaymentId) -> Result<Vec<Details>, StoreError> {
+    /// Returns all details of a payment, in force or not, with their items, strongly consistent: 1 read unit per 4 KB of all of them.
+    pub async fn all_details(&self, payment_id: PaymentId) -> Result<Vec<StoredDetails>, StoreError> {
         self.bounded("Query", self.all_details_in_pages(payment_id)).await
     }
 
-    async fn all_details_in_pages(&self, payment_id: PaymentId) -> Result<Vec<Details>, StoreError> {
+    async fn all_details_in_pages(&self, payment_id: PaymentId) -> Result<Vec<StoredDetails>, StoreError> {
         let history = &self.tables.history;
         let (mut all, mut after) = (Vec::new(), None);
         loop {
@@ -72,7 +72,7 @@ impl Store {
                 .set_exclusive_start_key(after);
             let answer = query.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
-                all.push(decode_details(history, item)?);
+                all.push(StoredDetails::read(history, item)?);
             }
             after = answer.last_evaluated_key;
             if after.is_none() {

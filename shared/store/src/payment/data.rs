@@ -48,6 +48,15 @@ pub(crate) fn attributes(data: &PaymentData) -> Vec<(String, AttributeValue)> {
     }
 }
 
+/// The bytes of an item's stored data. A sealed row's place has none.
+pub(crate) fn stored_bytes(item: &Item) -> usize {
+    match (item.get(FRAME), item.get(DATA)) {
+        (Some(AttributeValue::B(frame)), _) => frame.as_ref().len(),
+        (_, Some(AttributeValue::S(text))) => text.len(),
+        _ => 0,
+    }
+}
+
 /// Compresses an item's data, if that makes the item smaller.
 pub fn compress(item: &mut Item) {
     let Some(AttributeValue::S(text)) = item.get(DATA) else { return };

@@ -32,13 +32,23 @@ const OWN: [&str; 11] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDetails {
     details: Details,
-    item: Item,
+    pub(crate) item: Item,
 }
 
 impl StoredDetails {
+    /// Reads details of a table.
+    pub(crate) fn read(table: &str, item: Item) -> Result<Self, StoreError> {
+        decode_details(table, item.clone()).map(|details| Self { details, item })
+    }
+
     /// The attributes of the details that this release knows.
     pub fn known(&self) -> &Details {
         &self.details
+    }
+
+    /// The same, without the item.
+    pub fn into_known(self) -> Details {
+        self.details
     }
 }
 
@@ -50,9 +60,8 @@ impl Store {
         wanted: &[DetailsKey],
     ) -> Result<HashMap<DetailsKey, Result<StoredDetails, StoreError>>, StoreError> {
         let history = &self.tables.history;
-        let read = |item: Item| decode_details(history, item.clone()).map(|details| StoredDetails { details, item });
         let items = self.details_items(wanted, true).await?;
-        Ok(items.into_iter().map(|(key, item)| (key, read(item))).collect())
+        Ok(items.into_iter().map(|(key, item)| (key, StoredDetails::read(history, item))).collect())
     }
 
     /// Writes the details of the bank's own amendment, with all other attributes of the details in

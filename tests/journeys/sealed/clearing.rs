@@ -1,0 +1,167 @@
+//! The data of sealed payments leaves the long-term table, and nobody sees a difference.
+
+use chrono::TimeDelta;
+use object_store::ObjectStoreExt as _;
+use payments_model::{PaymentData, PaymentId};
+use payments_tests::LogLines;
+use payments_tests::prelude::*;
+
+use super::reading::answers;
+use super::{DAY, SEALED_AT, assert_sealed, body, data, day, parts, seal, world};
+
+/// The instant at which the parts are old enough: three days after they were written.
+pub(super) const CLEARED_AT: &str = "2026-11-29T04:10:00Z";
+
+/// The partition of the notes of clears.
+const NOTES: &str = "RUNS#CLEARED";
+
+/// A world with a sealed day. Returns the ids of its finished payments, and all that the API shows of them.
+pub(super) async fn sealed_day() -> Result<(World, Vec<String>, Vec<String>)> {
+    let world = world().await?;
+    let (ids, _) = day(&world).await?;
+    world.set_clock(SEALED_AT)?;
+    seal(world.functions()).await?;
+    let shown = answers(&world, &ids).await?;
+    Ok((world, ids, shown))
+}
+
+/// The places of the sealed data of a payment's details, and `None` for details that still have their text.
+async fn places(world: &World, id: &str) -> Result<Vec<Option<String>>> {
+    let details = world.store().await.all_details(id.parse()?).await?;
+    let place = |data: &PaymentData| data.text().err().map(|sealed| sealed.place.to_string());
+    Ok(details.iter().map(|it| it.known().instruction.data.as_ref().and_then(place)).collect())
+}
+
+/// Asserts that all data of the payments is sealed, but that of the one with little, and that the API shows what it showed.
+pub(super) async fn assert_cleared(world: &World, ids: &[String], shown: &[String], when: &str) -> Result<()> {
+    let little = PaymentId::derive(&"tenant".parse()?, &"two".parse()?).to_string();
+    for (_, part, rows, _) in parts(world).await? {
+        for (row, sealed) in rows.iter().enumerate() {
+            let id = sealed.text("paymentId").context("an id")?;
+            let want = (id != little).then(|| format!("{DAY}/{}/{row}", part.name.number));
+            let found = places(world, id).await?;
+            assert!(
+                !found.is_empty() && found.iter().all(|place| *place == want),
+                "{when}: {id}: {found:?}, not {want:?}"
+            );
+        }
+    }
+    assert_eq!(answers(world, ids).await?, shown, "{when}");
+    assert_sealed(world, ids, when).await
+}
+
+#[tokio::test]
+async fn data_leaves_the_table_when_its_part_is_old_and_not_earlier() -> Result<()> {
+    let (world, ids, shown) = sealed_day().await?;
+    world.set_clock("2026-11-29T04:09:59Z")?;
+    assert_eq!(seal(world.functions()).await?["cleared"], 0, "it is too early");
+    world.set_clock(CLEARED_AT)?;
+    let items = world.items().await?;
+    world.forget();
+    let outcome = seal(world.functions()).await?;
+    assert_eq!((&outcome["cleared"], &outcome["sealDiffers"]), (&json!(3), &json!(0)), "{outcome}");
+    // Details of less than a KB, of which one payment has two.
+    assert_eq!(world.take_write_units(), units("UpdateItem", [("history", 4)]));
+    assert_cleared(&world, &ids, &shown, "cleared").await?;
+    world.forget();
+    assert_eq!(seal(world.functions()).await?["cleared"], 0, "nothing is left");
+    assert_eq!(world.take_write_units(), Units::new());
+
+    // A retry is answered as ever.
+    let repeated = world.send(Ask::create("tenant", "three", &body("three"))).await?.with_status(201)?;
+    assert_eq!(repeated.header("idempotent-replayed"), Some("true"));
+    let other = order_with(DAY, json!({ "data": data("three"), "reference": "three", "amountMinor": 9 }));
+    let refused = world.send(Ask::create("tenant", "three", &other)).await?.with_status(422)?;
+    assert_eq!(refused.body["fields"], json!(["amountMinor"]), "{refused}");
+    let first = PaymentId::derive(&"tenant".parse()?, &"one".parse()?).to_string();
+    let changes = order_with(DAY, json!({ "data": data("changed"), "amountMinor": 77 }));
+    let amended = world.send(Ask::amend("tenant", &first, ("change", 1), &changes)).await?.with_status(200)?;
+    assert_eq!(amended.header("idempotent-replayed"), Some("true"), "{amended}");
+
+    // A restored table has its data again, and not the note that it was cleared.
+    let history = &world.environment.tables.history;
+    for item in world.partition(history, NOTES).await? {
+        world.delete(history, &item).await?;
+    }
+    world
+        .put_items(history, items.into_iter().filter(|item| item["pk"].as_s().is_ok_and(|pk| pk.starts_with("PAY#"))))
+        .await?;
+    assert_eq!(places(&world, &first).await?, [None, None]);
+    let until = world.now().saturating_add(TimeDelta::days(2));
+    world.store().await.clear_not_before(until).await?;
+    world.store().await.clear_not_before(world.now()).await?;
+    assert_eq!(seal(world.functions()).await?["cleared"], 0, "the restore forbids it for some time");
+    world.set_clock(&until.to_string())?;
+    assert_eq!(seal(world.functions()).await?["cleared"], 3);
+    assert_cleared(&world, &ids, &shown, "after a restore").await
+}
+
+#[tokio::test]
+async fn what_differs_is_never_cleared_and_holds_up_no_other() -> Result<()> {
+    let (world, ids, shown) = sealed_day().await?;
+    world.set_clock(CLEARED_AT)?;
+    let id = PaymentId::derive(&"tenant".parse()?, &"three".parse()?).to_string();
+    let (logs, _guard) = LogLines::start();
+    for (why, change, value) in [
+        ("its row has other values", "SET dateRule = :value", "preceding"),
+        ("its head and its details differ in", "SET payeeAccountId = :value", "other"),
+        ("cannot be read", "SET createdAt = :value", "yesterday"),
+    ] {
+        let item = world.details(&id).await?.pop().context("details")?;
+        world.update_details(&id, change, &[(":value", text(value))]).await?;
+        let outcome = seal(world.functions()).await?;
+        assert_eq!(outcome["sealDiffers"], 1, "{why}: {outcome}");
+        assert_eq!(world.metric("SealDiffers")?, 1, "{why}");
+        let said = json!(logs.take()?).to_string();
+        assert!(said.contains(&id) && said.contains(why), "{why}: {said}");
+        assert!(world.details(&id).await?.iter().all(|item| !item.contains_key("row")), "{why}");
+        world.put_items(&world.environment.tables.history, [item]).await?;
+    }
+    // A restore has brought its head back.
+    let heads = world.archived_heads("tenant").await?;
+    let head = heads.iter().find(|head| head["sk"].as_s().is_ok_and(|sk| sk.ends_with(&id))).context("its head")?;
+    world.put_items(&world.environment.tables.payments, [head.clone()]).await?;
+    let outcome = seal(world.functions()).await?;
+    assert_eq!((&outcome["sealDiffers"], &outcome["waiting"], &outcome["cleared"]), (&json!(0), &json!(1), &json!(0)));
+    world.delete(&world.environment.tables.payments, head).await?;
+    assert_eq!(seal(world.functions()).await?["cleared"], 1, "the others were cleared before");
+    assert_cleared(&world, &ids, &shown, "at last").await?;
+
+    // It names another row now, and the note that its part is done is lost.
+    let history = &world.environment.tables.history;
+    for item in world.partition(history, NOTES).await? {
+        world.delete(history, &item).await?;
+    }
+    world.update_details(&id, "SET #row = :value", &[(":value", text(format!("{DAY}/7/0")))]).await?;
+    assert_eq!(seal(world.functions()).await?["sealDiffers"], 1);
+    let said = json!(logs.take()?).to_string();
+    assert!(said.contains("its details name the row 2026-11-20/7/0"), "{said}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_of_a_part_that_is_not_believed_is_cleared() -> Result<()> {
+    let (world, _, _) = sealed_day().await?;
+    world.set_clock(CLEARED_AT)?;
+    let (path, _, _, bytes) = parts(&world).await?.swap_remove(0);
+    let mut changed = bytes.to_vec();
+    // A byte of a page: the end of the file, which says where the pages are, is whole.
+    changed[100] ^= 1;
+    world.outside.reports.put(&path.as_str().into(), changed.into()).await?;
+    let error = seal(world.functions()).await.err().context("a changed part is believed")?;
+    assert!(error.to_string().contains(&path), "{error}");
+    let cleared: usize = world.items().await?.iter().filter(|item| item.contains_key("row")).count();
+    assert_eq!(cleared, 0, "parts of the date after it are not looked at");
+
+    // Once data was cleared, no other part takes the place of one that is gone.
+    world.outside.reports.put(&path.as_str().into(), bytes.into()).await?;
+    seal(world.functions()).await?;
+    let all = parts(&world).await?;
+    for (path, ..) in &all {
+        world.outside.reports.delete(&path.as_str().into()).await?;
+    }
+    let error = seal(world.functions()).await.err().context("the parts are not missed")?;
+    assert!(error.to_string().contains(&path), "{error}");
+    assert_eq!(parts(&world).await?.len(), 0);
+    Ok(())
+}
