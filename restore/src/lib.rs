@@ -119,6 +119,9 @@ pub struct Restored {
     pub tables_to: Option<UtcSecond>,
     /// The instant to which the log's own table was restored, if it was.
     pub log_to: Option<UtcSecond>,
+    /// The instant before which no data of sealed payments is cleared, if tables were restored: a restored table can come back to what it
+    /// was when it was made, which is older than its age.
+    pub clear_from: Option<UtcSecond>,
 }
 
 /// Begins the next epoch of the log after a restore, and opens it for the changes of the stream. Its first events name
@@ -151,7 +154,12 @@ pub async fn finish(
             LogStage::Open => {
                 bail!("the log still takes the changes of {}; run `cargo restore begin --apply` first", head.source)
             }
-            LogStage::Ended => begin_epoch(store, &head, restored, now()).await?,
+            LogStage::Ended => {
+                if let Some(from) = restored.clear_from {
+                    store.clear_not_before(from).await?;
+                }
+                begin_epoch(store, &head, restored, now()).await?;
+            }
             LogStage::Begun => {
                 let head = tell(store, head, restored.tables_to, &now, &progress).await?;
                 store.open_epoch(&head, stream).await?;

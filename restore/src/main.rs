@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
+use chrono::TimeDelta;
 use clap::{Parser, Subcommand};
 use payments_boot::{Clock, version};
 use payments_model::UtcSecond;
@@ -18,7 +19,7 @@ use payments_restore::stages::{
 use payments_restore::{
     Call, Note, Origin, Restored, Runner, StackNow, Step, begin, begin_lost, begin_restored, finish,
 };
-use payments_store::{LogStage, Store, TableNames};
+use payments_store::{CHANGEABLE_DAYS, LogStage, Store, TableNames};
 
 use crate::rebuilding::{Choices, rebuild};
 use crate::screen::{bar, show, shown};
@@ -312,7 +313,8 @@ async fn finished(
         );
         return Ok(false);
     }
-    let restored = Restored { stream: stream(note, runner)?, tables_to: note.hot.to, log_to: note.log.to };
+    let clear_from = note.hot.to.map(|_| now.saturating_add(TimeDelta::days(CHANGEABLE_DAYS.into())));
+    let restored = Restored { stream: stream(note, runner)?, tables_to: note.hot.to, log_to: note.log.to, clear_from };
     let bar = bar()?;
     let clock = Clock::system();
     let progress = |compared, all| show(&bar, "compared", compared, all);

@@ -207,8 +207,9 @@ impl Log {
     /// Begins the next epoch, in a store.
     async fn finish_in(&self, store: &Store, tables_to: Option<&str>, log_to: Option<&str>) -> Result<String> {
         let stream = self.stream().await?.arn().to_owned();
+        let clear_from = tables_to.map(|_| self.now());
         let [tables_to, log_to] = [tables_to, log_to].map(|instant| instant.map(str::parse).transpose());
-        let restored = Restored { stream, tables_to: tables_to?, log_to: log_to? };
+        let restored = Restored { stream, tables_to: tables_to?, log_to: log_to?, clear_from };
         finish(store, &restored, || self.now(), |_, _| {}).await
     }
 

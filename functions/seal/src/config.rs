@@ -4,14 +4,15 @@ use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_files::Storage;
 use payments_model::{BusinessZone, ShardCount};
 use payments_sealed::MAX_PART_ROWS;
+use payments_store::CHANGEABLE_DAYS;
 
 /// The days between the end of a date and its sealing: 35 to which the tables can be restored, and 15 in which a payment may be
 /// redriven, settled, reported and expire. Only tests and one machine shorten them; the template does not.
 pub const SEAL_AFTER_DAYS: u32 = 50;
 
-/// The days between the writing of a part and the clear of its payments' data. Tables can be restored to any instant of the last 35 days:
-/// at each of them, the part was there, and its payments had left the hot table. Only tests and one machine shorten them.
-pub const CLEAR_AFTER_DAYS: u32 = 36;
+/// The days between the writing of a part and the clear of its payments' data. At each instant to which tables can be restored, the part
+/// was there, and its payments had left the hot table. Only tests and one machine shorten them.
+pub const CLEAR_AFTER_DAYS: u32 = CHANGEABLE_DAYS;
 
 /// The configuration of `seal`.
 #[derive(Debug, Clone)]

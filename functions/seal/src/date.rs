@@ -7,7 +7,7 @@ use futures::{StreamExt as _, stream};
 use payments_boot::Deadline;
 use payments_model::{BusinessDate, Head, HeadKey, PaymentId, UtcSecond};
 use payments_sealed::{Folder, MAX_PART_BYTES, PartName, Put, SealedRow, encode, path};
-use payments_store::{DueRange, DueUntil, MAX_BATCH_GET, StoreError, StoredDetails};
+use payments_store::{CHANGEABLE_DAYS, DueRange, DueUntil, MAX_BATCH_GET, StoreError, StoredDetails};
 use payments_work::{at_once, retried};
 
 use crate::error::SealError;
@@ -19,9 +19,6 @@ use crate::stop::{Stop, readable};
 /// The payments that a run reads a second: a million in 17 minutes, two invocations. All heads of one account are in one partition,
 /// which answers 3,000 reads a second.
 const PAYMENTS_PER_SECOND: u32 = 1_000;
-
-/// The days for which a restore can take a payment's end back: the tables come back to any time of the last 35 days.
-const CHANGEABLE_DAYS: u32 = 36;
 
 /// The most queries at once.
 pub(crate) const READS_AT_ONCE: usize = 32;

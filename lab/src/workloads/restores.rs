@@ -145,8 +145,12 @@ impl Operator<'_> {
         restored::check(bank, &loss)?;
 
         let stream = bank.stream.renew()?;
-        let restored =
-            Restored { stream, tables_to: Some(to), log_to: loss.log.as_ref().and_then(LogLoss::restored_to) };
+        let restored = Restored {
+            stream,
+            tables_to: Some(to),
+            log_to: loss.log.as_ref().and_then(LogLoss::restored_to),
+            clear_from: None,
+        };
         let (store, now) = (bank.lambda.operator(), || UtcSecond::new(bank.time.now()).unwrap_or(to));
         self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;
         switches.table_lost.store(false, Ordering::Relaxed);

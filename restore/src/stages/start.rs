@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use chrono::TimeDelta;
 use clap::Args;
 use payments_model::{ShardCount, UtcSecond};
+use payments_store::CHANGEABLE_DAYS;
 
 use crate::note::{Kind, Note, Origin, Table};
 use crate::stack::StackNow;
@@ -51,11 +53,10 @@ pub struct Start {
 /// The step that writes the restore's file.
 ///
 /// # Errors
-/// If an instant is not over, the stack is not this system's, or the file is of another restore.
+/// If an instant is not over or too long ago, the stack is not this system's, or the file is of another restore.
 pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now: UtcSecond) -> Result<Vec<Step>> {
-    for to in choices.to.into_iter().chain(choices.log_to) {
-        ensure!(to <= now, "{to} is not over: it is {now}; give an instant before the loss");
-    }
+    let before = Note::read(&folder.join(path));
+    ensure_possible(choices, before.is_err(), now)?;
     let shards: ShardCount = stack.parameter("ReadShards")?.parse().context("the parameter ReadShards is wrong")?;
     let table = |kind: Kind, origin: Origin, to| {
         let old = stack.table(kind)?.to_owned();
@@ -89,7 +90,6 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
         rebuilt: None,
     };
     let mut needs = Vec::new();
-    let before = Note::read(&folder.join(path));
     if let Ok(before) = &before {
         note.begun = before.begun.or(note.begun);
         (note.rebuild, note.rebuilt) = (before.rebuild.clone(), before.rebuilt);
@@ -124,6 +124,22 @@ pub fn start(choices: &Start, stack: &StackNow, path: &Path, folder: &Path, now:
     });
     let what = format!("Note what is restored: {}", restored.join(", "));
     Ok(vec![Step { what, needs, act: Act::Write(path.to_owned(), text), done: vec![done], failed: None, within: SOON }])
+}
+
+/// The instants are over, and those of a new restore not too long ago.
+fn ensure_possible(choices: &Start, is_new: bool, now: UtcSecond) -> Result<()> {
+    for to in choices.to.into_iter().chain(choices.log_to) {
+        ensure!(to <= now, "{to} is not over: it is {now}; give an instant before the loss");
+    }
+    let earliest = now.saturating_add(-TimeDelta::days(CHANGEABLE_DAYS.into()));
+    for to in choices.to.into_iter().chain(choices.history_to).filter(|_| is_new) {
+        ensure!(
+            to >= earliest,
+            "{to} is more than {CHANGEABLE_DAYS} days ago: the log has no older changes, and sealed payments may have changed since then; \
+             restore to {earliest} or later"
+        );
+    }
+    Ok(())
 }
 
 /// The file is damaged: the new table is this restore's, or its name is free.

@@ -116,7 +116,7 @@ pub use read::{CALL_TIMEOUT, MAX_BATCH_GET};
 pub use report::job::{ReportCommit, ReportFile, ReportRun};
 pub use report::unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
 pub use restore::pages::{DetailsPage, EndedPage, PageEnd};
-pub use runs::cleared::Cleared;
+pub use runs::cleared::{CHANGEABLE_DAYS, Cleared};
 pub use runs::figures::{DayFigures, MAX_CODES, OTHER, SAMPLE_EVERY};
 pub use runs::last::{Job, LastRun, MAX_FAILED_BYTES, MAX_OUTCOME_BYTES};
 pub use runs::release::DayRelease;

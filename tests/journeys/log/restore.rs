@@ -134,10 +134,11 @@ async fn finish_says_what_is_wrong_and_changes_nothing() -> Result<()> {
         ("/stream/9", NOW, "run `cargo restore begin --apply` first"),
     ] {
         let stream = stream.replace("/stream/", place);
-        let restored = Restored { stream, tables_to: Some(to.parse()?), log_to: None };
+        let restored = Restored { stream, tables_to: Some(to.parse()?), log_to: None, clear_from: Some(log.now()) };
         assert_fails(finish(&store, &restored, || log.now(), |_, _| {}).await, want);
     }
     assert_eq!(log.head().await?, before);
+    assert_eq!(store.cleared("2026-11-20".parse()?).await?.not_before, None);
     Ok(())
 }
 
@@ -186,6 +187,7 @@ async fn what_is_missing_is_noted_by_all_and_told_by_finish() -> Result<()> {
     log.set_clock("2026-11-20T12:00:00Z")?;
     begin_restored(&store, RESTORED_TO.parse()?, log.now()).await?;
     log.finish_tables(RESTORED_TO).await?;
+    assert_eq!(store.cleared("2026-11-20".parse()?).await?.not_before, Some(log.now()));
     let found = log.events().await?;
     let gap = found.iter().find(|event| event["type"] == "log.gap").context("no gap")?;
     assert_has(gap, &json!({ "since": "2026-11-20T07:30:00Z", "until": "2026-11-20T12:00:00Z" }));

@@ -13,6 +13,9 @@ use crate::item::{Fault, Item, item_key, key_of, text, text_of};
 use crate::key::runs_partition;
 use crate::store::Store;
 
+/// The days for which a restore can take changes back: tables come back to any instant of the last 35 days, and the log has 36.
+pub const CHANGEABLE_DAYS: u32 = 36;
+
 /// The end of the partition key.
 pub(crate) const CLEARED: &str = "CLEARED";
 
