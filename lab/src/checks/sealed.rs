@@ -1,4 +1,4 @@
-//! The laws of sealed parts: a payment is in one, as the tables show it, not too early, and in the end in one.
+//! The laws of sealed parts: a payment is in one, as the tables show it, not too early, and in the end in one. Data is cleared from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,13 +10,19 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use payments_machine::Handlers as _;
 use payments_machine::invocation::context;
-use payments_machine::layers::attributes::{number, text};
-use payments_sealed::{PartName, read_all};
+use payments_machine::layers::attributes::{number, remove, text};
+use payments_sealed::{PartName, SealedRow, read_all};
 use serde_json::{Value, json};
 
 use crate::checks::checker::{Checker, tables};
 use crate::facts::heads::{Tables, due_of, id_of, is_of_head, last_change};
+use crate::laws::cleared::{self, Sealed};
+use crate::settings::Settings;
+use crate::workloads::readers::get;
 use crate::world::bank::Bank;
+
+/// The field of the versions of a payment that was amended.
+const VERSIONS: &str = "versions";
 
 /// A part, with its payments as the API shows them.
 struct Part {
@@ -24,7 +30,7 @@ struct Part {
     rows: Vec<Value>,
 }
 
-/// Checks the parts so far against the tables, in a month that seals dates after so many days.
+/// Checks the parts so far against the tables, in a month that seals dates.
 ///
 /// # Errors
 /// If a file is not a part.
@@ -32,13 +38,16 @@ pub(crate) async fn check(
     bank: &Bank,
     files: &Arc<dyn ObjectStore>,
     tables: &Tables,
-    (days, checker): (Option<u32>, &mut Checker),
+    (settings, checker): (&Settings, &mut Checker),
 ) -> Result<()> {
-    let Some(days) = days else { return Ok(()) };
+    let Some((days, clears_after)) = settings.seals_after().zip(settings.clears_after()) else { return Ok(()) };
     let parts = parts(files).await?;
     let mut found = check_parts(&parts);
     found.extend(check_rows(&parts, tables));
     found.extend(check_age(&parts, last_date(bank, days)?));
+    let (payments, days) = (payments(&parts), TimeDelta::days(clears_after.into()));
+    found.extend(cleared::check_details(&payments, &heads(tables), tables));
+    found.extend(cleared::check_times(&payments, &bank.network.cleared(), (days, tables)));
     // A restore brings back hot heads that had expired.
     if bank.state().restores.is_empty() && !bank.switches.is_restoring() {
         found.extend(check_hot(&parts, tables));
@@ -47,22 +56,25 @@ pub(crate) async fn check(
     Ok(())
 }
 
-/// Seals once more when nothing fails, and checks that no payment is missing that ended long enough before.
+/// Seals once more when nothing fails, and checks that no payment is missing that ended long enough before, no old data is left, and
+/// the API shows what the parts have.
 ///
 /// # Errors
 /// If the function fails, or a file is not a part.
 pub(crate) async fn check_end(
-    bank: &Bank,
+    bank: &Arc<Bank>,
     files: &Arc<dyn ObjectStore>,
-    (days, checker): (Option<u32>, &mut Checker),
+    (settings, checker): (&Settings, &mut Checker),
 ) -> Result<()> {
-    let Some(after) = days else { return Ok(()) };
+    let Some((after, clears_after)) = settings.seals_after().zip(settings.clears_after()) else { return Ok(()) };
     let now = bank.time.now();
     let context = context(now + TimeDelta::minutes(15));
     let sealed = bank.lambda.functions().scheduled("seal", json!({ "action": "seal" }), context).await;
     let tables = tables(bank)?;
-    if let Err(error) = sealed {
-        checker.violations.insert(format!("{now}: the last run of seal failed: {error}"));
+    match sealed {
+        Ok(outcome) if outcome["sealDiffers"] == 0 => {}
+        Ok(outcome) => drop(checker.violations.insert(format!("{now}: rows differ from their payments: {outcome}"))),
+        Err(error) => drop(checker.violations.insert(format!("{now}: the last run of seal failed: {error}"))),
     }
     let (last, ended_by) = (last_date(bank, after)?, now - TimeDelta::days(after.into()));
     let lost = bank.state().lost.clone();
@@ -70,12 +82,35 @@ pub(crate) async fn check_end(
         let date: Option<NaiveDate> = due_of(head).0.parse().ok();
         date.is_some_and(|date| date <= last) && last_change(head).is_some_and(|at| at < ended_by)
     };
-    let sealed = parts(files).await?;
-    let sealed: BTreeSet<&str> = sealed.iter().flat_map(|part| part.rows.iter().map(payment_id)).collect();
+    let parts = parts(files).await?;
+    let sealed: BTreeSet<&str> = parts.iter().flat_map(|part| part.rows.iter().map(payment_id)).collect();
     let missing = tables.heads().into_iter().filter(|(_, head)| is_sealed(head)).map(|((_, sk), _)| id_of(sk));
     let missing = missing.filter(|id| !sealed.contains(id) && !lost.contains(*id));
     checker.violations.extend(missing.map(|id| format!("{now}: {id} is in no part")));
-    check(bank, files, &tables, (days, checker)).await
+    let days = TimeDelta::days(clears_after.into());
+    checker.violations.extend(cleared::check_end(&payments(&parts), &heads(&tables), (&tables, days, now)));
+    for row in parts.iter().filter_map(|part| part.rows.first()) {
+        check_shown(bank, row).await;
+    }
+    check(bank, files, &tables, (settings, checker)).await
+}
+
+/// Clients read what a row has.
+async fn check_shown(bank: &Arc<Bank>, row: &Value) {
+    let path = format!("/accounts/{}/payments/{}", row["accountId"].as_str().unwrap_or_default(), payment_id(row));
+    let (mut wanted, versions) = (row.clone(), row[VERSIONS].clone());
+    remove(&mut wanted, &[VERSIONS]);
+    let shown = get(bank, &path).await;
+    if shown.as_ref() != Some(&wanted) {
+        bank.complain(format!("{} is sealed as {wanted} and shown as {shown:?}", payment_id(row)));
+    }
+    if versions.is_null() {
+        return;
+    }
+    let shown = get(bank, &format!("{path}/versions?include=data")).await;
+    if shown.as_ref().is_none_or(|shown| shown[VERSIONS] != versions) {
+        bank.complain(format!("{} is sealed with {versions} and shown with {shown:?}", payment_id(row)));
+    }
 }
 
 /// The last date that is old enough.
@@ -90,10 +125,35 @@ async fn parts(files: &Arc<dyn ObjectStore>) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     for path in paths {
         let (part, rows) = read_all(&files.get(&path).await?.bytes().await?).with_context(|| path.to_string())?;
-        let rows = rows.iter().map(|row| serde_json::from_str(&row.payment())).collect::<Result<_, _>>()?;
+        let rows = rows.iter().map(shown_by).collect::<Result<_>>()?;
         parts.push(Part { name: part.name, rows });
     }
     Ok(parts)
+}
+
+/// The payment of a row as the API shows it, with its versions if it was amended.
+fn shown_by(row: &SealedRow) -> Result<Value> {
+    let mut payment: Value = serde_json::from_str(&row.payment())?;
+    if let Some(versions) = row.versions() {
+        payment[VERSIONS] = serde_json::from_str::<Value>(versions)?[VERSIONS].take();
+    }
+    Ok(payment)
+}
+
+/// The sealed payments, with their places.
+fn payments(parts: &[Part]) -> Vec<Sealed<'_>> {
+    parts.iter().flat_map(payments_of).collect()
+}
+
+fn payments_of(Part { name, rows }: &Part) -> impl Iterator<Item = Sealed<'_>> {
+    let (folder, at) = (format!("{}/{}", name.due_date, name.number), name.sealed_at.as_chrono());
+    rows.iter().enumerate().map(move |(number, row)| Sealed { place: format!("{folder}/{number}"), row, at })
+}
+
+/// The heads of the long-term table, by payment.
+fn heads(tables: &Tables) -> BTreeMap<&str, &Value> {
+    let heads = tables.history.iter().filter(|((pk, _), _)| is_of_head(pk));
+    heads.map(|((_, sk), head)| (id_of(sk), head)).collect()
 }
 
 fn payment_id(row: &Value) -> &str {
@@ -119,8 +179,7 @@ fn check_parts(parts: &[Part]) -> Vec<String> {
 
 /// A row and the long-term table say the same of a payment that has ended.
 fn check_rows(parts: &[Part], tables: &Tables) -> Vec<String> {
-    let heads = tables.history.iter().filter(|((pk, _), _)| is_of_head(pk));
-    let heads: BTreeMap<&str, &Value> = heads.map(|((_, sk), head)| (id_of(sk), head)).collect();
+    let heads = heads(tables);
     let compared = parts.iter().flat_map(|part| &part.rows).filter_map(|row| {
         let id = payment_id(row);
         let Some(head) = heads.get(id) else { return Some(format!("{id} is sealed and not in the long-term table")) };
