@@ -29,6 +29,8 @@ pub struct Config {
     pub seal_after_days: u32,
     /// `CLEAR_AFTER_DAYS`.
     pub clear_after_days: u32,
+    /// `KEPT_DAYS`: the days after which S3 deletes a part; 0 keeps it for good. The payments are deleted 60 days later.
+    pub kept_days: u32,
     /// `MAX_PART_ROWS`: the most rows of a part. Tests alone have fewer.
     pub max_part_rows: usize,
 }
@@ -43,6 +45,7 @@ impl Config {
             storage: lookup.required("SEALED_URL", "where sealed parts are stored, such as s3://bucket")?,
             seal_after_days: lookup.number("SEAL_AFTER_DAYS", SEAL_AFTER_DAYS)?,
             clear_after_days: lookup.number("CLEAR_AFTER_DAYS", CLEAR_AFTER_DAYS)?,
+            kept_days: lookup.required("KEPT_DAYS", "the days for which sealed payments are kept, or 0")?,
             max_part_rows: lookup.number("MAX_PART_ROWS", MAX_PART_ROWS)?.max(1) as usize,
         })
     }
