@@ -154,7 +154,8 @@ impl Seal {
         deadline: &Deadline,
         outcome: &mut SealOutcome,
     ) -> Result<(bool, usize), Stop> {
-        let (mut is_whole, mut writes, mut payments) = (true, 0, VecDeque::new());
+        let (mut is_whole, mut writes) = (true, 0);
+        let mut payments = VecDeque::new();
         for (payment_id, looked) in self.looked(part, rows, deadline).await? {
             match looked {
                 Looked::Same(left) if left.writes() == 0 => {}

@@ -8,7 +8,7 @@ use payments_store::{StoredDetails, StoredHead};
 
 use crate::payment::{in_force, row};
 
-/// What a clear writes of a payment.
+/// The writes that are left of a payment.
 pub(crate) struct ToClear {
     /// The details that change, each with the place of its data if it has much data in the row.
     pub(crate) details: Vec<(StoredDetails, Option<SealedData>)>,
@@ -50,7 +50,7 @@ pub(crate) fn compared(
         let place = data.filter(|_| is_cleared).map(|data| SealedData { place, hash: data.hash() });
         if let Some(SealedData { hash, .. }) = &place {
             // As readers find it.
-            sealed.data_of(stored.known().payment_id, *hash).map_err(|error| error.to_string())?;
+            sealed.text_with(stored.known().payment_id, *hash).map_err(|error| error.to_string())?;
         }
         if place.is_some() || stored.kept_until() < until {
             details.push((stored, place));
@@ -67,7 +67,7 @@ fn opened(details: &Details, row: &SealedRow, place: SealedPlace) -> Result<Deta
         if sealed.place != place {
             return Err(format!("its details name the row {}", sealed.place));
         }
-        let text = row.data_of(details.payment_id, sealed.hash).map_err(|error| error.to_string())?;
+        let text = row.text_with(details.payment_id, sealed.hash).map_err(|error| error.to_string())?;
         opened.instruction.data = Some(text.into());
     }
     Ok(opened)

@@ -163,7 +163,7 @@ async fn what_differs_is_never_cleared_and_holds_up_no_other() -> Result<()> {
     assert_eq!(seal(world.functions()).await?["cleared"], 1, "the others were cleared before");
     assert_cleared(&world, &ids, &shown, "at last").await?;
 
-    // It names another row now, and the note that its part is done is lost.
+    // Its details name another row now, and the note that its part is done is lost.
     let history = &world.environment.tables.history;
     for item in world.partition(history, NOTES).await? {
         world.delete(history, &item).await?;

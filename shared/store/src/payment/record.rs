@@ -10,9 +10,11 @@ use payments_model::{PaymentData, SealedData, UtcSecond};
 
 use crate::conditional::{conditional, equations};
 use crate::error::StoreError;
-use crate::item::{Item, item_key, number, text_of};
+use crate::item::{Item, number};
 use crate::payment::archive::StoredHead;
 use crate::payment::data;
+use crate::payment::head_item::head_key;
+use crate::payment::lookup::details_key;
 use crate::payment::redate::StoredDetails;
 use crate::schema::KEPT_UNTIL;
 use crate::store::Store;
@@ -70,25 +72,26 @@ impl Store {
         sealed: Option<&SealedData>,
         until: Option<UtcSecond>,
     ) -> Result<bool, StoreError> {
-        let mut change = Change::of(&stored.item);
+        let mut change = Change::new(&stored.item);
         if let Some(sealed) = sealed {
             let place = data::attributes(&PaymentData::Sealed(sealed.clone()));
             data::ATTRIBUTES.iter().for_each(|name| change.remove(name));
             place.into_iter().for_each(|(name, value)| change.set(&name, value));
         }
         change.keep_until(until);
-        self.write_change(change).await
+        self.write_change(details_key(stored.known().details_key()), change).await
     }
 
     /// Sets the end of retention of a head of the long-term table, if it is as it was read: 1 write unit.
     pub async fn keep_head_until(&self, stored: &StoredHead, until: UtcSecond) -> Result<bool, StoreError> {
-        let mut change = Change::of(&stored.item);
+        let mut change = Change::new(&stored.item);
         change.keep_until(Some(until));
-        self.write_change(change).await
+        self.write_change(head_key(&stored.known().key()), change).await
     }
 
     /// Makes a change of an item of the long-term table, if the item is as it was read.
-    async fn write_change(&self, Change { item, values: changed }: Change<'_>) -> Result<bool, StoreError> {
+    async fn write_change(&self, key: Item, change: Change<'_>) -> Result<bool, StoreError> {
+        let Change { item, values: changed } = change;
         let (condition, mut names, mut values) = equations(item, " AND ");
         let (mut set, mut remove) = (Vec::new(), Vec::new());
         for (number, (name, value)) in changed.into_iter().enumerate() {
@@ -108,7 +111,7 @@ impl Store {
             .client
             .update_item()
             .table_name(&self.tables.history)
-            .set_key(Some(item_key(text_of(item, "pk").to_owned(), text_of(item, "sk").to_owned())))
+            .set_key(Some(key))
             .condition_expression(condition)
             .update_expression(
                 clauses.map(|(verb, terms)| format!("{verb} {}", terms.join(", "))).collect::<Vec<_>>().join(" "),
@@ -126,7 +129,7 @@ struct Change<'i> {
 }
 
 impl<'i> Change<'i> {
-    fn of(item: &'i Item) -> Self {
+    fn new(item: &'i Item) -> Self {
         Self { item, values: BTreeMap::new() }
     }
 

@@ -49,7 +49,7 @@ impl Cleared {
             let numbers = match item.get(name) {
                 None => BTreeSet::new(),
                 Some(AttributeValue::Ns(numbers)) => numbers.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
-                Some(_) => return Err("the numbers of parts are no set".into()),
+                Some(_) => return Err("the numbers of parts have another type".into()),
             };
             all.insert(date, numbers);
         }
