@@ -24,8 +24,8 @@ use crate::stop::{Stop, readable};
 /// a write of 2 units for structured data of 8 KB, or 9 at most.
 pub const CLEARS_PER_SECOND: u32 = 500;
 
-/// The days for which a payment is kept after its part is deleted: for so long its key is remembered without its data.
-const KEPT_AFTER_PART: u32 = 60;
+/// The days by which a payment is deleted before its part: DynamoDB deletes an item some days after its end, and details name their row.
+const BEFORE_PART: u32 = 60;
 
 /// A row of a part.
 struct Row {
@@ -101,8 +101,12 @@ impl Seal {
                 _ => folder.part(&path(date, number - 1)).await?.rows_up_to(),
             };
             let (part, rows) = folder.read(&path(date, number)).await?;
-            if !self.is_old(&part) || part.name.rows_before != rows_before {
-                return Err(damaged(&path(date, number), SealedError::Changed("its time, or its place")).into());
+            if !self.is_old(&part) {
+                return Err(damaged(&path(date, number), SealedError::Changed("its time")).into());
+            }
+            if part.name.rows_before != rows_before {
+                let error = SealedError::NotAPart("it does not follow the part before it");
+                return Err(damaged(&path(date, number), error).into());
             }
             self.clear_part((date, &part), rows, deadline, outcome).await?;
         }
@@ -237,6 +241,6 @@ impl Seal {
 
 /// The end of retention of a part's payments, if the part has one.
 fn kept_until(part: &Part) -> Option<UtcSecond> {
-    let days = TimeDelta::days((part.name.kept_days + KEPT_AFTER_PART).into());
-    (part.name.kept_days > 0).then(|| part.name.sealed_at.saturating_add(days))
+    let days = part.name.kept_days.checked_sub(BEFORE_PART)?;
+    Some(part.name.sealed_at.saturating_add(TimeDelta::days(days.into())))
 }
