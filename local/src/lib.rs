@@ -43,6 +43,9 @@ const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);
 /// The days after which a date is sealed here: a person can wait, or move a sandbox's clock, but not by 50 days.
 const SEAL_AFTER_DAYS: u32 = 5;
 
+/// The days after which the data of a sealed date is cleared here: nothing restores the tables of one machine.
+const CLEAR_AFTER_DAYS: u32 = 2;
+
 /// The behaviour of the transaction service here: it answers within seconds, and a payment ends the same way each time.
 pub const TRANSACTION_SERVICE: TransactionServiceSettings = TransactionServiceSettings {
     seed: 1,
@@ -119,7 +122,7 @@ impl System {
                 environment.time_zone = options.time_zone.to_string();
                 options.dates.tell(environment, CALENDARS);
                 environment.require_tokens = options.require_tokens;
-                environment.seal_after_days = SEAL_AFTER_DAYS;
+                (environment.seal_after_days, environment.clear_after_days) = (SEAL_AFTER_DAYS, CLEAR_AFTER_DAYS);
                 environment.paused = options.paused;
                 environment.max_day = options.max_day.as_ref().map(ToString::to_string).unwrap_or_default();
             })

@@ -66,6 +66,8 @@ pub struct Environment {
     pub seal_after_days: u32,
     /// The days after which the data of a sealed part is cleared.
     pub clear_after_days: u32,
+    /// The days for which sealed payments are kept, or 0.
+    pub kept_days: u32,
     /// The most payments of one sealed part.
     pub max_part_rows: u32,
     /// The most settlements of one report.
@@ -126,6 +128,7 @@ impl Environment {
             moves_per_second: 100,
             seal_after_days: 50,
             clear_after_days: 36,
+            kept_days: 0,
             max_part_rows: 10_000,
             max_report_rows: 100_000,
             account_claim: of_template("AccountClaim"),
@@ -180,6 +183,7 @@ impl Environment {
             "AccountClaim" => self.account_claim.clone(),
             "WriteShards" | "ReadShards" => self.shards.to_string(),
             "MaxDispatchAttempts" => self.dispatch_attempts.to_string(),
+            "KeptDays" => self.kept_days.to_string(),
             "MaxPayment" => self.max_payment.clone(),
             "MaxDay" => self.max_day.clone(),
             "FeedBy" => self.feed_by.clone(),

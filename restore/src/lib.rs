@@ -119,8 +119,8 @@ pub struct Restored {
     pub tables_to: Option<UtcSecond>,
     /// The instant to which the log's own table was restored, if it was.
     pub log_to: Option<UtcSecond>,
-    /// The instant before which no data of sealed payments is cleared, if tables were restored: a restored table can come back to what it
-    /// was when it was made, which is older than its age.
+    /// The instant before which no data of sealed payments is cleared, if tables were restored: a restored table can be restored to its
+    /// first instant, whose content is older.
     pub clear_from: Option<UtcSecond>,
 }
 

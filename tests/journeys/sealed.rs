@@ -31,8 +31,13 @@ const ROWS: u32 = 2;
 
 /// A world with parts of a few rows.
 async fn world() -> Result<World> {
+    world_of(0).await
+}
+
+/// A world with parts of a few rows, which are kept for so many days.
+async fn world_of(kept_days: u32) -> Result<World> {
     World::with(|environment| {
-        (environment.max_part_rows, environment.shards) = (ROWS, 2);
+        (environment.max_part_rows, environment.shards, environment.kept_days) = (ROWS, 2, kept_days);
         (environment.seal_after_days, environment.clear_after_days) = (5, 3);
     })
     .await

@@ -34,7 +34,7 @@ const UNTIL_DEADLINE: [(&str, &[&str]); 9] = [
     ("redate", &["functions/redate/src/shard.rs"]),
     ("undo", &["functions/undo/src/part.rs", "functions/undo/src/select.rs"]),
     ("archive", &["functions/archive/src/shard.rs"]),
-    ("seal", &["functions/seal/src/date.rs"]),
+    ("seal", &["functions/seal/src/date.rs", "functions/seal/src/clear.rs"]),
     ("report", &["functions/report/src/retry.rs", "functions/report/src/drain.rs", "functions/report/src/publish.rs"]),
 ];
 
@@ -43,17 +43,17 @@ fn timeout_of(name: &str) -> Result<Duration> {
     Ok(deployed()?.function(name)?.timeout.to_std()?)
 }
 
-/// The number of calls to the store in a file, each place once.
+/// The number of calls to the store and to sealed rows in a file, each place once.
 fn calls_in(path: &str) -> Result<u32> {
     struct Calls(u32);
     impl<'ast> Visit<'ast> for Calls {
         fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            let is_store = match &*call.receiver {
-                syn::Expr::Field(field) => matches!(&field.member, syn::Member::Named(name) if name == "store"),
-                syn::Expr::Path(path) => path.path.is_ident("store"),
+            let is_called = |name: &str| match &*call.receiver {
+                syn::Expr::Field(field) => matches!(&field.member, syn::Member::Named(member) if member == name),
+                syn::Expr::Path(path) => path.path.is_ident(name),
                 _ => false,
             };
-            self.0 += u32::from(is_store);
+            self.0 += u32::from(is_called("store") || is_called("sealed"));
             visit::visit_expr_method_call(self, call);
         }
     }

@@ -112,6 +112,7 @@ impl Render for Place {
 pub(crate) const API_ERRORS: Place = Place::new("alarms", "ApiErrors");
 pub(crate) const ARCHIVE_ERRORS: Place = Place::new("alarms", "ArchiveErrors");
 pub(crate) const SEAL_ERRORS: Place = Place::new("alarms", "SealErrors");
+pub(crate) const SEAL_DIFFERS: Place = Place::new("alarms", "SealDiffers");
 pub(crate) const SEAL_BEHIND: Place = Place::new("alarms", "SealBehind");
 pub(crate) const ARCHIVE_OVERDUE: Place = Place::new("alarms", "ArchiveOverdue");
 pub(crate) const BUS_MISSED: Place = Place::new("alarms", "BusMissed");

@@ -13,7 +13,7 @@ async fn main() -> Result<(), Error> {
     let config = Config::read(&lookup)?;
     let store = http_store(&config.data).await;
     let operations = AwsOperations::configured(&config.resources, &lookup).await?;
-    let files = config.sealed.open("SEALED_URL", &lookup)?;
+    let files = config.sealed.open_for_people("SEALED_URL", &lookup)?;
     let console = Console::new(config, store, operations, files, Clock::system(), Metrics::stdout(&lookup)?);
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(console.handle(event.payload).await) })).await
 }

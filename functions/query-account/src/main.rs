@@ -12,7 +12,7 @@ async fn main() -> Result<(), Error> {
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
     let store = http_store(&config.data).await;
-    let files = config.sealed.open("SEALED_URL", &lookup)?;
+    let files = config.sealed.open_for_people("SEALED_URL", &lookup)?;
     let query = QueryAccount::new(config, store, files, Clock::system(), Metrics::stdout(&lookup)?);
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(query.handle(event.payload).await) })).await
 }

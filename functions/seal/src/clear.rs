@@ -8,21 +8,24 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use chrono::TimeDelta;
 use payments_boot::Deadline;
-use payments_model::{BusinessDate, HeadKey, PaymentId, SealedData, SealedPlace};
+use payments_model::{BusinessDate, HeadKey, PaymentId, SealedPlace, UtcSecond};
 use payments_sealed::{Folder, Part, SealedError, SealedRow, damaged, path};
 use payments_store::{Cleared, MAX_BATCH_GET, StoredDetails};
 use payments_work::{at_once, retried};
 
-use crate::compared::compared;
+use crate::compared::{ToClear, compared};
 use crate::date::{MAX_NAMED, READS_AT_ONCE};
 use crate::error::SealError;
-use crate::function::{Seal, pass_over};
+use crate::function::{LATE_AFTER_DAYS, Seal, pass_over};
 use crate::outcome::SealOutcome;
 use crate::stop::{Stop, readable};
 
-/// The payments that a run compares and clears a second: a million in three invocations. Each takes 3 reads, and a write of 2 units
-/// for structured data of 8 KB, or 9 at most. Heads are not written, so the pace of one account is no other.
+/// The payments that a run compares a second, and the items that it writes: a million in three invocations. A payment takes 3 reads, and
+/// a write of 2 units for structured data of 8 KB, or 9 at most.
 pub const CLEARS_PER_SECOND: u32 = 500;
+
+/// The days by which a payment is deleted before its part: DynamoDB deletes an item some days after its end, and details name their row.
+const BEFORE_PART: u32 = 60;
 
 /// A row of a part.
 struct Row {
@@ -31,20 +34,18 @@ struct Row {
     sealed: SealedRow,
 }
 
-/// The details of a payment that are cleared.
-type ToClear = Vec<(StoredDetails, SealedData)>;
-
 /// The result of a look at a row.
 enum Looked {
     /// The row and the tables say the same.
-    Same(ToClear),
+    Same(Box<ToClear>),
     /// The hot table has the payment. A restore has brought it back, and the archive takes it away again.
     Hot,
     Differs(String),
 }
 
 impl Seal {
-    /// Clears the data of the payments of parts that are old enough and not cleared yet, the earliest dates first.
+    /// Clears the data of the payments of parts that are old enough and not cleared yet, the earliest dates first. Parts that earlier runs
+    /// could not finish come last, so that they hold up no other.
     pub(crate) async fn clear(
         &self,
         parts: &BTreeMap<BusinessDate, BTreeSet<u32>>,
@@ -55,28 +56,39 @@ impl Seal {
         if cleared.not_before.is_some_and(|at| self.clock.now() < at) {
             return Ok(());
         }
-        let (last, mut first) = (self.ended(self.config.seal_after_days + self.config.clear_after_days), None);
-        for (date, numbers) in parts.range(..=last) {
-            let done = |number: &u32| cleared.done.get(date).is_some_and(|done| done.contains(number));
-            match self.clear_date(*date, numbers, &done, deadline, outcome).await {
-                Ok(()) => {}
-                Err(Stop::Later) => break,
-                Err(Stop::Failed(error)) => pass_over(*date, error, outcome, &mut first)?,
+        let days = self.config.seal_after_days + self.config.clear_after_days;
+        let (last, late) = (self.ended(days), self.ended(days + LATE_AFTER_DAYS));
+        let mut first = None;
+        for are_begun in [false, true] {
+            for (&date, numbers) in parts.range(..=last) {
+                let has = |all: &BTreeMap<BusinessDate, BTreeSet<u32>>, number: &u32| {
+                    all.get(&date).is_some_and(|numbers| numbers.contains(number))
+                };
+                let is_next = |number: &&u32| !has(&cleared.done, number) && has(&cleared.begun, number) == are_begun;
+                let next: Vec<u32> = numbers.iter().filter(is_next).copied().collect();
+                match self.clear_date(date, &next, deadline, outcome).await {
+                    Ok(()) => {}
+                    Err(Stop::Later) => {
+                        outcome.seal_behind += u64::from(date <= late);
+                        return first.map_or(Ok(()), Err);
+                    }
+                    Err(Stop::Failed(error)) => pass_over(date, error, outcome, &mut first)?,
+                }
             }
         }
         first.map_or(Ok(()), Err)
     }
 
+    /// Clears parts of a date.
     async fn clear_date(
         &self,
         date: BusinessDate,
-        numbers: &BTreeSet<u32>,
-        is_done: &dyn Fn(&u32) -> bool,
+        numbers: &[u32],
         deadline: &Deadline,
         outcome: &mut SealOutcome,
     ) -> Result<(), Stop> {
         let folder = Folder(&*self.files);
-        for &number in numbers.iter().filter(|number| !is_done(number)) {
+        for &number in numbers {
             if deadline.has_come() {
                 return Err(Stop::Later);
             }
@@ -89,10 +101,14 @@ impl Seal {
                 _ => folder.part(&path(date, number - 1)).await?.rows_up_to(),
             };
             let (part, rows) = folder.read(&path(date, number)).await?;
-            if !self.is_old(&part) || part.name.rows_before != rows_before {
-                return Err(damaged(&path(date, number), SealedError::Changed("its time, or its place")).into());
+            if !self.is_old(&part) {
+                return Err(damaged(&path(date, number), SealedError::Changed("its time")).into());
             }
-            self.clear_part(date, number, rows, deadline, outcome).await?;
+            if part.name.rows_before != rows_before {
+                let error = SealedError::NotAPart("it does not follow the part before it");
+                return Err(damaged(&path(date, number), error).into());
+            }
+            self.clear_part((date, &part), rows, deadline, outcome).await?;
         }
         Ok(())
     }
@@ -105,12 +121,12 @@ impl Seal {
 
     async fn clear_part(
         &self,
-        date: BusinessDate,
-        number: u32,
+        (date, part): (BusinessDate, &Part),
         rows: Vec<SealedRow>,
         deadline: &Deadline,
         outcome: &mut SealOutcome,
     ) -> Result<(), Stop> {
+        let number = part.name.number;
         let mut queue = VecDeque::with_capacity(rows.len());
         for (row, sealed) in (0..).zip(rows) {
             let id = sealed.text("paymentId").and_then(|id| id.parse().ok());
@@ -122,8 +138,10 @@ impl Seal {
         while !queue.is_empty() {
             let started = self.clock.instant();
             let some: Vec<Row> = queue.drain(..queue.len().min(MAX_BATCH_GET)).collect();
-            let count = u32::try_from(some.len()).unwrap_or(u32::MAX);
-            is_whole &= self.clear_rows(some, deadline, outcome).await?;
+            let rows = some.len();
+            let (is_done, writes) = self.clear_rows(part, some, deadline, outcome).await?;
+            is_whole &= is_done;
+            let count = u32::try_from(rows.max(writes)).unwrap_or(u32::MAX);
             deadline.keep_rate(count, started, CLEARS_PER_SECOND).await;
         }
         if is_whole {
@@ -132,13 +150,23 @@ impl Seal {
         Ok(())
     }
 
-    /// Compares rows with the tables, and clears the payments. Returns whether nothing of them is left to clear.
-    async fn clear_rows(&self, rows: Vec<Row>, deadline: &Deadline, outcome: &mut SealOutcome) -> Result<bool, Stop> {
-        let (mut is_whole, mut payments) = (true, VecDeque::new());
-        for (payment_id, looked) in self.looked(rows, deadline).await? {
+    /// Compares rows with the tables, and clears the payments. Returns whether nothing of them is left to clear, and the number of writes.
+    async fn clear_rows(
+        &self,
+        part: &Part,
+        rows: Vec<Row>,
+        deadline: &Deadline,
+        outcome: &mut SealOutcome,
+    ) -> Result<(bool, usize), Stop> {
+        let (mut is_whole, mut writes) = (true, 0);
+        let mut payments = VecDeque::new();
+        for (payment_id, looked) in self.looked(part, rows, deadline).await? {
             match looked {
-                Looked::Same(details) if details.is_empty() => {}
-                Looked::Same(details) => payments.push_back(details),
+                Looked::Same(left) if left.writes() == 0 => {}
+                Looked::Same(left) => {
+                    writes += left.writes();
+                    payments.push_back(*left);
+                }
                 Looked::Hot => (is_whole, outcome.waiting) = (false, outcome.waiting + 1),
                 Looked::Differs(why) => {
                     is_whole = false;
@@ -150,27 +178,31 @@ impl Seal {
             }
         }
         while !payments.is_empty() {
-            let clear = async |details: &ToClear| self.clear_payment(details, deadline).await;
-            for (_, cleared) in at_once(&mut payments, READS_AT_ONCE, clear).await {
-                let cleared = cleared?;
-                is_whole &= cleared;
-                outcome.cleared += u64::from(cleared);
+            let clear = async |left: &ToClear| self.clear_payment(left, deadline).await;
+            for (left, is_cleared) in at_once(&mut payments, READS_AT_ONCE, clear).await {
+                let is_cleared = is_cleared?;
+                is_whole &= is_cleared;
+                outcome.cleared += u64::from(is_cleared && left.has_data());
             }
         }
-        Ok(is_whole)
+        Ok((is_whole, writes))
     }
 
-    /// Returns whether all details were as they had been read, and name their row now.
-    async fn clear_payment(&self, details: &ToClear, deadline: &Deadline) -> Result<bool, Stop> {
-        let mut is_whole = true;
-        for (stored, sealed) in details {
-            is_whole &= retried(deadline, async || self.store.clear_data(stored, sealed).await).await?;
+    /// Returns whether all items were as they had been read. The head comes last: it is found by its details.
+    async fn clear_payment(&self, left: &ToClear, deadline: &Deadline) -> Result<bool, Stop> {
+        let (mut is_whole, until) = (true, left.until);
+        for (stored, sealed) in &left.details {
+            let clear = async || self.store.clear_data(stored, sealed.as_ref(), until).await;
+            is_whole &= retried(deadline, clear).await?;
+        }
+        if let (Some(head), Some(until)) = (&left.head, until) {
+            is_whole &= retried(deadline, async || self.store.keep_head_until(head, until).await).await?;
         }
         Ok(is_whole)
     }
 
     /// Compares rows with their payments: first details, which have the keys of the heads, then the heads of both tables.
-    async fn looked(&self, rows: Vec<Row>, deadline: &Deadline) -> Result<Vec<(PaymentId, Looked)>, Stop> {
+    async fn looked(&self, part: &Part, rows: Vec<Row>, deadline: &Deadline) -> Result<Vec<(PaymentId, Looked)>, Stop> {
         let (mut rows, mut read) = (VecDeque::from(rows), Vec::new());
         while !rows.is_empty() {
             let details =
@@ -190,6 +222,7 @@ impl Seal {
         let hot = retried(deadline, async || self.store.hot_heads(&keys).await).await?;
         let hot: HashSet<HeadKey> = hot.into_iter().map(|(key, _)| key).collect();
         let mut heads: HashMap<HeadKey, _> = heads.into_iter().collect();
+        let until = kept_until(part);
         let look = |(row, found): (Row, Result<(HeadKey, Vec<StoredDetails>), String>)| {
             let same = || {
                 let (key, all) = found?;
@@ -198,10 +231,16 @@ impl Seal {
                 }
                 let head = heads.remove(&key).ok_or("the long-term table lacks its head")?;
                 let head = head.map_err(|error| error.to_string())?;
-                compared(&row.sealed, row.place, &head, all).map(Looked::Same)
+                compared((part, &row.sealed), (row.place, until), head, all).map(|left| Looked::Same(Box::new(left)))
             };
             (row.payment_id, same().unwrap_or_else(Looked::Differs))
         };
         Ok(found.into_iter().map(look).collect())
     }
+}
+
+/// The end of retention of a part's payments, if the part has one.
+fn kept_until(part: &Part) -> Option<UtcSecond> {
+    let days = part.name.kept_days.checked_sub(BEFORE_PART)?;
+    Some(part.name.sealed_at.saturating_add(TimeDelta::days(days.into())))
 }

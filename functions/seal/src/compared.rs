@@ -2,37 +2,62 @@
 
 use std::collections::HashSet;
 
-use payments_model::{Details, Head, PaymentData, SealedData, SealedPlace};
-use payments_sealed::SealedRow;
-use payments_store::StoredDetails;
+use payments_model::{Details, PaymentData, SealedData, SealedPlace, UtcSecond};
+use payments_sealed::{Part, SealedRow};
+use payments_store::{StoredDetails, StoredHead};
 
 use crate::payment::{in_force, row};
 
-/// Returns the details whose data leaves the table: that were in force, and have much data, each with the place of the data in the row.
-/// Or the reason why the row and the tables do not say the same.
+/// The writes that are left of a payment.
+pub(crate) struct ToClear {
+    /// The details that change, each with the place of its data if it has much data in the row.
+    pub(crate) details: Vec<(StoredDetails, Option<SealedData>)>,
+    /// The head, if the end of its retention changes.
+    pub(crate) head: Option<StoredHead>,
+    /// The end of retention of all of them.
+    pub(crate) until: Option<UtcSecond>,
+}
+
+impl ToClear {
+    /// The number of writes.
+    pub(crate) fn writes(&self) -> usize {
+        self.details.len() + usize::from(self.head.is_some())
+    }
+
+    /// Whether data leaves the table.
+    pub(crate) fn has_data(&self) -> bool {
+        self.details.iter().any(|(_, sealed)| sealed.is_some())
+    }
+}
+
+/// Returns what is left to clear of a payment, or the reason why its row and the tables do not say the same.
 pub(crate) fn compared(
-    sealed: &SealedRow,
-    place: SealedPlace,
-    head: &Head,
+    (part, sealed): (&Part, &SealedRow),
+    (place, until): (SealedPlace, Option<UtcSecond>),
+    head: StoredHead,
     all: Vec<StoredDetails>,
-) -> Result<Vec<(StoredDetails, SealedData)>, String> {
+) -> Result<ToClear, String> {
     let opened: Vec<Details> = all.iter().map(|it| opened(it.known(), sealed, place)).collect::<Result<_, _>>()?;
-    let chain = in_force(head, opened)?;
-    if row(head, &chain)? != *sealed {
+    let chain = in_force(head.known(), opened)?;
+    if part.as_written(row(head.known(), &chain)?) != *sealed {
         return Err("its row has other values".to_owned());
     }
     let names: HashSet<_> = chain.iter().map(Details::details_key).collect();
-    let cleared = all.into_iter().filter(|it| names.contains(&it.known().details_key()) && it.has_much_data());
-    let with_place = cleared.filter_map(|it| {
-        let hash = it.known().instruction.data.as_ref()?.hash();
-        Some((it, SealedData { place, hash }))
-    });
-    let data: Vec<_> = with_place.collect();
-    // As readers find it.
-    for (details, SealedData { hash, .. }) in &data {
-        sealed.data_of(details.known().payment_id, *hash).map_err(|error| error.to_string())?;
+    let mut details = Vec::new();
+    for stored in all {
+        let data = stored.known().instruction.data.as_ref();
+        let is_cleared = stored.has_much_data() && names.contains(&stored.known().details_key());
+        let place = data.filter(|_| is_cleared).map(|data| SealedData { place, hash: data.hash() });
+        if let Some(SealedData { hash, .. }) = &place {
+            // As readers find it.
+            sealed.text_with(stored.known().payment_id, *hash).map_err(|error| error.to_string())?;
+        }
+        if place.is_some() || stored.kept_until() < until {
+            details.push((stored, place));
+        }
     }
-    Ok(data)
+    let head = Some(head).filter(|head| head.kept_until() < until);
+    Ok(ToClear { details, head, until })
 }
 
 /// The details with their data, from the row if they name it.
@@ -42,7 +67,7 @@ fn opened(details: &Details, row: &SealedRow, place: SealedPlace) -> Result<Deta
         if sealed.place != place {
             return Err(format!("its details name the row {}", sealed.place));
         }
-        let text = row.data_of(details.payment_id, sealed.hash).map_err(|error| error.to_string())?;
+        let text = row.text_with(details.payment_id, sealed.hash).map_err(|error| error.to_string())?;
         opened.instruction.data = Some(text.into());
     }
     Ok(opened)

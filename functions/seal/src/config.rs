@@ -14,6 +14,9 @@ pub const SEAL_AFTER_DAYS: u32 = 50;
 /// was there, and its payments had left the hot table. Only tests and one machine shorten them.
 pub const CLEAR_AFTER_DAYS: u32 = CHANGEABLE_DAYS;
 
+/// The least days for which parts are kept: a run looks at the parts of the last 450 days.
+const LEAST_KEPT_DAYS: u32 = 500;
+
 /// The configuration of `seal`.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -29,6 +32,8 @@ pub struct Config {
     pub seal_after_days: u32,
     /// `CLEAR_AFTER_DAYS`.
     pub clear_after_days: u32,
+    /// `KEPT_DAYS`: the days after which S3 deletes a part; 0 keeps it for good. The payments are deleted 60 days before.
+    pub kept_days: u32,
     /// `MAX_PART_ROWS`: the most rows of a part. Tests alone have fewer.
     pub max_part_rows: usize,
 }
@@ -36,6 +41,12 @@ pub struct Config {
 impl Config {
     /// Reads the configuration.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
+        const KEPT_DAYS: &str = "KEPT_DAYS";
+        let kept_days: u32 = lookup.required(KEPT_DAYS, "the days for which parts are kept, or 0")?;
+        if (1..LEAST_KEPT_DAYS).contains(&kept_days) {
+            let why = format!("expected 0, or at least {LEAST_KEPT_DAYS}");
+            return Err(ConfigError::Invalid(KEPT_DAYS, kept_days.to_string(), why));
+        }
         Ok(Self {
             data: lookup.data()?,
             zone: lookup.zone()?,
@@ -43,6 +54,7 @@ impl Config {
             storage: lookup.required("SEALED_URL", "where sealed parts are stored, such as s3://bucket")?,
             seal_after_days: lookup.number("SEAL_AFTER_DAYS", SEAL_AFTER_DAYS)?,
             clear_after_days: lookup.number("CLEAR_AFTER_DAYS", CLEAR_AFTER_DAYS)?,
+            kept_days,
             max_part_rows: lookup.number("MAX_PART_ROWS", MAX_PART_ROWS)?.max(1) as usize,
         })
     }

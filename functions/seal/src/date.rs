@@ -67,10 +67,11 @@ impl Seal {
             if part.is_empty() {
                 continue;
             }
-            let (number_of_part, sealed_at) = (number + 1, self.clock.now());
-            let name = PartName { due_date: date.to_string(), number: number_of_part, rows_before: *rows, sealed_at };
+            let (sealed_at, kept_days) = (self.clock.now(), self.config.kept_days);
+            let (due_date, next) = (date.to_string(), number + 1);
+            let name = PartName { due_date, number: next, rows_before: *rows, sealed_at, kept_days };
             let bytes = encode(&name, &part).map_err(SealError::Encoding)?;
-            match folder.put(&path(date, name.number), bytes).await? {
+            match folder.put(&path(date, next), bytes, kept_days).await? {
                 Put::Committed => {
                     outcome.parts += 1;
                     outcome.sealed += part.len() as u64;
@@ -191,7 +192,7 @@ impl Seal {
         let is_finished = |head: &Head| head.state.status().is_terminal() && head.updated_at() <= settled_by;
         for key in keys {
             match archived.remove(key) {
-                Some(Ok(head)) if is_finished(&head) && !hot.contains(key) => heads.push_back(head),
+                Some(Ok(head)) if is_finished(head.known()) && !hot.contains(key) => heads.push_back(head.into_known()),
                 Some(Err(error)) => {
                     count_unreadable(outcome, None, Some(key.slot.payment_id), &error.to_string());
                 }

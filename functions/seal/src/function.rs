@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::error::SealError;
-use crate::outcome::SealOutcome;
+use crate::outcome::{Differing, SealOutcome};
 use crate::payment::STATUSES;
 
 /// The time that is kept for the end of a part: its writing takes a few seconds, and its put and its reading back a call each.
@@ -25,8 +25,8 @@ pub const RESERVED: TimeDelta = TimeDelta::seconds(60);
 /// The dates that a run looks at. A payment that ends later than that stays in the tables alone.
 const LOOK_BACK_DAYS: u32 = 400;
 
-/// The days after which a date that could be sealed is late: three nights of the schedule.
-const LATE_AFTER_DAYS: u32 = 3;
+/// The days after which a date that could be sealed or cleared is late: three nights of the schedule.
+pub(crate) const LATE_AFTER_DAYS: u32 = 3;
 
 /// The schedule's request, `{"action":"seal"}`.
 pub type Request = payments_boot::Request<Action>;
@@ -69,8 +69,9 @@ impl Seal {
         // Boxed because the future is as large as all the calls it may wait for.
         let failure = Box::pin(self.work(&deadline, &mut outcome)).await.err();
         // A failed run does not know how far it is behind. Its alarm is another one.
-        if failure.is_none() {
-            self.metrics.emit(self.clock.instant(), &outcome);
+        match failure {
+            None => self.metrics.emit(self.clock.instant(), &outcome),
+            Some(_) => self.metrics.emit(self.clock.instant(), &Differing { seal_differs: outcome.seal_differs }),
         }
         run.end(&outcome, failure.as_ref().map(|it| it as _), async |run| self.store.put_last_run(run).await).await;
         failure.map_or(Ok(outcome), |error| Err(error.into()))

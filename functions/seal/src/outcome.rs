@@ -25,8 +25,17 @@ pub struct SealOutcome {
     /// Dates left for the next run.
     #[entry(ignore)]
     pub dates_left: u64,
-    /// Dates with finished payments that no part has and that do not wait, days after they could be sealed.
+    /// Dates with finished payments that no part has and that do not wait, days after they could be sealed, and one more if the run ended
+    /// at a part that could be cleared for days.
     pub seal_behind: u64,
     /// Sealed rows that differ from their payments, whose data stays. The log names them.
     pub seal_differs: u64,
+}
+
+/// The metric of a run that failed.
+#[derive(Debug, Entry)]
+#[entry(rename_all = "PascalCase")]
+pub(crate) struct Differing {
+    /// As [`SealOutcome::seal_differs`], of what the run saw.
+    pub(crate) seal_differs: u64,
 }

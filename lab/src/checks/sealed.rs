@@ -244,6 +244,7 @@ mod tests {
                 number,
                 rows_before,
                 sealed_at: "2026-05-01T04:10:00Z".parse().unwrap(),
+                kept_days: 0,
             },
             rows,
         }

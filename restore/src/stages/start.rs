@@ -135,8 +135,8 @@ fn ensure_possible(choices: &Start, is_new: bool, now: UtcSecond) -> Result<()> 
     for to in choices.to.into_iter().chain(choices.history_to).filter(|_| is_new) {
         ensure!(
             to >= earliest,
-            "{to} is more than {CHANGEABLE_DAYS} days ago: the log has no older changes, and sealed payments may have changed since then; \
-             restore to {earliest} or later"
+            "{to} is more than {CHANGEABLE_DAYS} days ago: the log has no older changes, and payments that were open then may be sealed now; \
+             restore to a later instant"
         );
     }
     Ok(())

@@ -181,8 +181,8 @@ fn a_start_is_refused_for_what_is_not_over_and_for_another_name() -> Result<()> 
     let told = "2026-11-20T10:00:01Z is not over: it is 2026-11-20T10:00:00Z; give an instant before the loss";
     assert_eq!(refused(&Start { to: later, ..hot() })?, told);
     assert_eq!(refused(&Start { log_to: later, ..log(Origin::Table, at(T)) })?, told);
-    let told = "2026-10-15T09:59:59Z is more than 36 days ago: the log has no older changes, and sealed payments may have changed since \
-                then; restore to 2026-10-15T10:00:00Z or later";
+    let told = "2026-10-15T09:59:59Z is more than 36 days ago: the log has no older changes, and payments that were open then may be \
+                sealed now; restore to a later instant";
     assert_eq!(refused(&Start { to: at("2026-10-15T09:59:59Z"), used: true, ..hot() })?, told);
     assert_eq!(
         refused(&Start { history_to: at("2026-10-15T09:59:59Z"), to: at("2026-10-15T09:59:59Z"), ..hot() })?,

@@ -35,6 +35,13 @@ pub use undo::{
 /// The most time that one call takes: two retries, and a last try of 10 s.
 pub const CALL: TimeDelta = TimeDelta::seconds(20);
 
+/// The longest that one try of a call takes, with the response's body. The largest body is a sealed part of some 64 MB, which a Lambda function
+/// sends within a few seconds.
+const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// The same of a read for which a person waits: of 128 KB, or of the pages of a row.
+const ATTEMPT_FOR_PEOPLE: Duration = Duration::from_millis(1_500);
+
 /// A storage of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Storage {
@@ -96,12 +103,33 @@ impl Storage {
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.
-    #[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only S3 is configured by the environment"))]
     pub fn open(&self, variable: &'static str, lookup: &Lookup<'_>) -> Result<Arc<dyn ObjectStore>, ConfigError> {
+        self.open_with(variable, lookup, ATTEMPT)
+    }
+
+    /// Opens the storage as [`open`](Self::open) does, for small reads for which a person waits: a try of 1.5 s leaves time for another one.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn open_for_people(
+        &self,
+        variable: &'static str,
+        lookup: &Lookup<'_>,
+    ) -> Result<Arc<dyn ObjectStore>, ConfigError> {
+        self.open_with(variable, lookup, ATTEMPT_FOR_PEOPLE)
+    }
+
+    #[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only S3 is configured by the environment"))]
+    fn open_with(
+        &self,
+        variable: &'static str,
+        lookup: &Lookup<'_>,
+        attempt: Duration,
+    ) -> Result<Arc<dyn ObjectStore>, ConfigError> {
         let invalid = |error: &dyn fmt::Display| ConfigError::Invalid(variable, self.to_string(), error.to_string());
         match self {
             #[cfg(feature = "aws")]
-            Self::S3 { bucket, prefix } => Ok(s3::below(prefix, s3::open(lookup, bucket, &invalid)?)),
+            Self::S3 { bucket, prefix } => Ok(s3::below(prefix, s3::open(lookup, bucket, attempt, &invalid)?)),
             #[cfg(not(feature = "aws"))]
             Self::S3 { .. } => Err(invalid(&"this program is built for one machine, without S3; use file:///FOLDER")),
             Self::Folder(folder) => {
@@ -121,7 +149,7 @@ impl Storage {
             Self::S3 { bucket, prefix } => {
                 let invalid =
                     |error: &dyn fmt::Display| ConfigError::Invalid(variable, self.to_string(), error.to_string());
-                let bucket = s3::open(lookup, bucket, &invalid)?;
+                let bucket = s3::open(lookup, bucket, ATTEMPT, &invalid)?;
                 Ok(LinkedFiles::for_bucket(bucket, prefix.clone()))
             }
             _ => self.open(variable, lookup).map(LinkedFiles::without_links),

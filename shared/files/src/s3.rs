@@ -26,10 +26,11 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The value of the variables with credentials.
 const ROLE: &str = "the credentials of the function's role, which Lambda sets";
 
-/// Opens a bucket with the credentials of the function's role, which Lambda sets in the environment.
+/// Opens a bucket with the credentials of the function's role, which Lambda sets in the environment. A try of a call takes `attempt` at most.
 pub(super) fn open(
     lookup: &Lookup<'_>,
     bucket: &str,
+    attempt: Duration,
     invalid: &dyn Fn(&dyn Display) -> ConfigError,
 ) -> Result<Arc<AmazonS3>, ConfigError> {
     let mut builder = AmazonS3Builder::new()
@@ -45,15 +46,19 @@ pub(super) fn open(
     if let Some(url) = lookup.text("AWS_ENDPOINT_URL_S3").or_else(|| lookup.text("AWS_ENDPOINT_URL")) {
         builder = builder.with_allow_http(url.starts_with("http:")).with_endpoint(url);
     }
-    bounded(builder).map(Arc::new).map_err(|error| invalid(&error))
+    bounded(builder, attempt).map(Arc::new).map_err(|error| invalid(&error))
 }
 
 /// S3 over the SDK's transport, with bounded retries.
-fn bounded(builder: AmazonS3Builder) -> Result<AmazonS3, object_store::Error> {
+fn bounded(builder: AmazonS3Builder, attempt: Duration) -> Result<AmazonS3, object_store::Error> {
     let backoff = BackoffConfig { max_backoff: LONGEST_WAIT, ..BackoffConfig::default() };
     let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT };
     // A bucket whose objects are locked takes no put without a checksum (*Amazon S3 API, PutObject*).
-    builder.with_checksum_algorithm(Checksum::SHA256).with_http_connector(SdkTransport).with_retry(retry).build()
+    builder
+        .with_checksum_algorithm(Checksum::SHA256)
+        .with_http_connector(SdkTransport { attempt })
+        .with_retry(retry)
+        .build()
 }
 
 /// The files below a prefix.

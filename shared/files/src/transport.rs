@@ -13,28 +13,30 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// The longest one try may take, including the response's body. The largest body is a sealed part of some 64 MB, which a Lambda function
-/// sends within a few seconds.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Creates HTTP clients for object_store.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SdkTransport;
+pub(crate) struct SdkTransport {
+    /// The longest one try may take, including the response's body.
+    pub(crate) attempt: Duration,
+}
 
 impl HttpConnector for SdkTransport {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(SdkService(payments_boot::connector())))
+        Ok(HttpClient::new(SdkService { connector: payments_boot::connector(), attempt: self.attempt }))
     }
 }
 
 /// One HTTP client.
 #[derive(Debug)]
-struct SdkService(SharedHttpConnector);
+struct SdkService {
+    connector: SharedHttpConnector,
+    attempt: Duration,
+}
 
 #[async_trait::async_trait]
 impl HttpService for SdkService {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        match tokio::time::timeout(ATTEMPT_TIMEOUT, self.carry(request)).await {
+        match tokio::time::timeout(self.attempt, self.carry(request)).await {
             Ok(answered) => answered,
             Err(elapsed) => Err(HttpError::new(HttpErrorKind::Timeout, elapsed)),
         }
@@ -48,7 +50,7 @@ impl SdkService {
         let body = body.collect().await?.to_bytes();
         let request = http::Request::from_parts(parts, SdkBody::from(body));
         let request = Request::try_from(request).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
-        let answer = self.0.call(request).await.map_err(failed)?;
+        let answer = self.connector.call(request).await.map_err(failed)?;
         let answer = answer.try_into_http1x().map_err(|error| HttpError::new(HttpErrorKind::Decode, error))?;
         let (parts, body) = answer.into_parts();
         let body = ByteStream::new(body).collect().await;

@@ -58,7 +58,8 @@ impl Column {
     }
 }
 
-/// The columns of payments. New columns are optional, and come last.
+/// The columns of payments. New columns are optional, and come last. A release reads a new one before another release writes it: the
+/// checksum of a row is of all columns.
 pub const COLUMNS: [Column; 24] = [
     column("payment_id", "paymentId", Kind::Text).unbounded(),
     column("account_id", "accountId", Kind::Text).repeated(),

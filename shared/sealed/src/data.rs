@@ -136,7 +136,7 @@ impl Folder<'_> {
         let fetched: Vec<_> = ranges.into_iter().zip(bytes).collect();
         let read = |((id, sealed), row): (&&(PaymentId, SealedData), Option<usize>)| {
             let row = row.ok_or(SealedError::Changed("a row is missing")).and_then(|row| part.row(row, &fetched));
-            let text = row.and_then(|row| row.data_of(*id, sealed.hash));
+            let text = row.and_then(|row| row.text_with(*id, sealed.hash));
             text.map_err(|error| DamagedPart::new(&path, error))
         };
         Ok(wanted.iter().zip(rows).map(read).collect())
@@ -148,7 +148,7 @@ impl SealedRow {
     ///
     /// # Errors
     /// [`SealedError::Changed`] if the row is of another payment, or has no such data.
-    pub fn data_of(&self, id: PaymentId, hash: DataHash) -> Result<JsonText, SealedError> {
+    pub fn text_with(&self, id: PaymentId, hash: DataHash) -> Result<JsonText, SealedError> {
         if self.text("paymentId") != Some(&*id.to_string()) {
             return Err(SealedError::Changed("the row is of another payment"));
         }

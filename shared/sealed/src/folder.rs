@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use bytes::Bytes;
 use futures::TryStreamExt as _;
 use object_store::path::Path;
-use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
+use object_store::{
+    Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, TagSet,
+};
 use payments_files::FileKind;
 use payments_model::{BusinessDate, PaymentId};
 
@@ -15,6 +17,9 @@ use crate::row::SealedRow;
 
 /// The key of a date in the paths, by which SQL engines read the folders as a column.
 const DATE: &str = "date=";
+
+/// The tag by which the bucket's lifecycle deletes a part.
+const KEPT_DAYS: &str = "kept-days";
 
 /// The parts of dates.
 #[derive(Debug)]
@@ -87,10 +92,14 @@ impl Folder<'_> {
         Ok(part.rows_up_to())
     }
 
-    /// Puts a part, if none has its number, and reads it back.
-    pub async fn put(&self, path: &Path, part: Vec<u8>) -> Result<Put, FolderError> {
-        let part = Bytes::from(part);
-        let put = self.0.put_opts(path, PutPayload::from(part.clone()), PutMode::Create.into()).await;
+    /// Puts a part, if none has its number, and reads it back. A tag tells the storage to delete it after so many days, unless they are 0.
+    pub async fn put(&self, path: &Path, part: Vec<u8>, kept_days: u32) -> Result<Put, FolderError> {
+        let (part, mut tags) = (Bytes::from(part), TagSet::default());
+        if kept_days > 0 {
+            tags.push(KEPT_DAYS, &kept_days.to_string());
+        }
+        let options = PutOptions { mode: PutMode::Create, tags, ..PutOptions::default() };
+        let put = self.0.put_opts(path, PutPayload::from(part.clone()), options).await;
         let stored = match (&put, self.0.get(path).await) {
             // Another put of it has not ended.
             (Err(Error::AlreadyExists { .. }), Err(Error::NotFound { .. })) => return Ok(Put::Exists),
@@ -122,7 +131,11 @@ fn is_named(part: &Part, path: &Path) -> bool {
 }
 
 fn read_error(path: &Path, error: Error) -> FolderError {
-    if let Error::NotFound { .. } = error { missing(path) } else { error.into() }
+    match error {
+        Error::NotFound { .. } => missing(path),
+        Error::PermissionDenied { .. } => damaged(path, SealedError::Refused(error)),
+        error => error.into(),
+    }
 }
 
 /// The error of a part that is not there, though a later one is.

@@ -15,7 +15,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use payments_model::UtcSecond;
 use sha2::{Digest as _, Sha256};
 
-use crate::column::{CHECKSUM, COLUMNS};
+use crate::column::{CHECKSUM, COLUMNS, Column};
 use crate::error::SealedError;
 use crate::ranges::Fetched;
 use crate::row::{Cell, SealedRow};
@@ -27,7 +27,7 @@ pub const TAIL_BYTES: u64 = 128 << 10;
 const SCHEMA: &str = "1";
 
 /// The names of the file's metadata.
-const META: [&str; 6] = ["schema", "due_date", "part", "rows_before", "sealed_at", "sha256"];
+const META: [&str; 7] = ["schema", "due_date", "part", "rows_before", "sealed_at", "kept_days", "sha256"];
 
 /// A part's place among those of its due date, and the instant at which it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,13 +40,15 @@ pub struct PartName {
     pub rows_before: u64,
     /// The instant at which it was written. It tells when the data of its payments may leave the table.
     pub sealed_at: UtcSecond,
+    /// The days after which the storage deletes it; 0 keeps it for good.
+    pub kept_days: u32,
 }
 
 impl PartName {
     /// The SHA-256 of a part: of its pages, and of its name.
     pub(crate) fn hash(&self, pages: &[u8]) -> String {
-        let Self { due_date, number, rows_before, sealed_at } = self;
-        let name = format!("\n{due_date}\n{number}\n{rows_before}\n{sealed_at}");
+        let Self { due_date, number, rows_before, sealed_at, kept_days } = self;
+        let name = format!("\n{due_date}\n{number}\n{rows_before}\n{sealed_at}\n{kept_days}");
         hexadecimal(&Sha256::new().chain_update(pages).chain_update(name).finalize())
     }
 }
@@ -78,6 +80,7 @@ pub(crate) fn metadata(name: &PartName, hash: String) -> impl Iterator<Item = (&
         name.number.to_string(),
         name.rows_before.to_string(),
         name.sealed_at.to_string(),
+        name.kept_days.to_string(),
         hash,
     ];
     META.into_iter().zip(values)
@@ -134,14 +137,15 @@ impl Part {
         };
         let kept = metadata.file_metadata().key_value_metadata().map_or(&[][..], Vec::as_slice);
         let value = |key| kept.iter().find(|it| it.key == key)?.value.clone();
-        let [schema, due_date, number, rows_before, sealed_at, hash] = META.map(value);
+        let [schema, due_date, number, rows_before, sealed_at, kept_days, hash] = META.map(value);
         // A later schema has more columns, which are not read.
         if schema.and_then(|schema| schema.parse::<u32>().ok()).is_none() {
             return Err(SealedError::NotAPart("it has no schema's number"));
         }
         let name = || {
             let (number, rows_before) = (number?.parse().ok()?, rows_before?.parse().ok()?);
-            Some(PartName { due_date: due_date?, number, rows_before, sealed_at: sealed_at?.parse().ok()? })
+            let (sealed_at, kept_days) = (sealed_at?.parse().ok()?, kept_days?.parse().ok()?);
+            Some(PartName { due_date: due_date?, number, rows_before, sealed_at, kept_days })
         };
         let name = name().ok_or(SealedError::NotAPart("it has no name"))?;
         let hash = hash.ok_or(SealedError::NotAPart("it has no SHA-256"))?;
@@ -163,6 +167,15 @@ impl Part {
     #[must_use]
     pub fn rows_up_to(&self) -> u64 {
         self.name.rows_before + self.rows() as u64
+    }
+
+    /// The row as this part has it: without the columns that came later than the part.
+    #[must_use]
+    pub fn as_written(&self, row: SealedRow) -> SealedRow {
+        let schema = self.metadata.file_metadata().schema_descr();
+        let has = |column: &Column| schema.columns().iter().any(|it| it.name() == column.name);
+        let cells = COLUMNS.iter().zip(row.cells).map(|(column, cell)| cell.filter(|_| has(column))).collect();
+        SealedRow { cells }
     }
 
     /// The ranges of the file that a row needs: of each column its page, and its dictionary.

@@ -92,6 +92,7 @@ fn name() -> PartName {
         number: 2,
         rows_before: 10_000,
         sealed_at: "2027-01-10T04:10:00Z".parse().unwrap(),
+        kept_days: 0,
     }
 }
 

@@ -94,6 +94,11 @@ pub(crate) fn runs_partition(what: &str) -> String {
     format!("RUNS#{what}")
 }
 
+/// The partition key of the notes of cleared parts. The sort key is a due date, or that of the instant before which nothing is cleared.
+pub(crate) fn cleared_partition() -> String {
+    "CLEARED".to_owned()
+}
+
 /// The partition key of the reserved claims of all dates. The sort key is a due date.
 pub(crate) fn claims_partition() -> String {
     "CLAIMS".to_owned()

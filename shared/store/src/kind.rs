@@ -6,14 +6,14 @@ use crate::counters::{checkpoint, repair};
 use crate::key::audit::parse_audit_sort;
 use crate::key::finding::{parse_finding_sort, parse_open_finding_sort};
 use crate::key::{
-    DETAILS_SORT, LANES, claims_partition, control_partition, parse_details_sort, parse_head_key,
+    DETAILS_SORT, LANES, claims_partition, cleared_partition, control_partition, parse_details_sort, parse_head_key,
     parse_payment_partition, undo_partition,
 };
 use crate::log::consumer::{CONSUMERS, WEBHOOK};
 use crate::log::head::HEAD;
 use crate::payment::finding::OPEN;
 use crate::report::job;
-use crate::runs::cleared::{CLEARED, NOT_BEFORE};
+use crate::runs::cleared::NOT_BEFORE;
 use crate::runs::figures::FIGURES;
 use crate::runs::last::{Job, LAST};
 use crate::runs::release::RELEASE;
@@ -93,6 +93,10 @@ impl ItemKind {
         if partition == claims_partition() {
             return sort.parse::<BusinessDate>().ok().map(|_| Self::DayClaims);
         }
+        if partition == cleared_partition() {
+            let of_date = || sort.parse::<BusinessDate>().ok().map(|_| Self::ClearedParts);
+            return if sort == NOT_BEFORE { Some(Self::ClearNotBefore) } else { of_date() };
+        }
         if partition == undo_partition() {
             let is_undo = sort.parse::<UndoId>().is_ok();
             return if sort == OPEN_UNDOS { Some(Self::OpenUndos) } else { is_undo.then_some(Self::Undo) };
@@ -131,8 +135,6 @@ impl ItemKind {
             }
             "RUNS" => match rest {
                 LAST => Job::from_name(sort).map(|_| Self::LastRun),
-                CLEARED if sort == NOT_BEFORE => Some(Self::ClearNotBefore),
-                CLEARED => sort.parse::<BusinessDate>().ok().map(|_| Self::ClearedParts),
                 FIGURES => sort.parse::<BusinessDate>().ok().map(|_| Self::Figures),
                 _ => None,
             },
@@ -177,9 +179,9 @@ mod tests {
             ("RUNS#LAST", "sweeps", None),
             ("RUNS#FIGURES", "2026-12-01", Some(ItemKind::Figures)),
             ("RUNS#FIGURES", "sweep", None),
-            ("RUNS#CLEARED", "2026-12-01", Some(ItemKind::ClearedParts)),
-            ("RUNS#CLEARED", "NOT-BEFORE", Some(ItemKind::ClearNotBefore)),
-            ("RUNS#CLEARED", "sweep", None),
+            ("CLEARED", "2026-12-01", Some(ItemKind::ClearedParts)),
+            ("CLEARED", "NOT-BEFORE", Some(ItemKind::ClearNotBefore)),
+            ("CLEARED", "sweep", None),
             ("RUNS#OTHERS", "sweep", None),
             ("CONTROL", "SWITCH", Some(ItemKind::Switch)),
             ("CONTROL", "RELEASE#2026-12-01", Some(ItemKind::DayRelease)),

@@ -113,6 +113,7 @@ fn functions() -> Result<Vec<Row>> {
     for (package, alarm) in of_api.into_iter().chain(others.map(|package| (package, "FunctionErrors"))) {
         rows.extend([(alarm, errors(package)?, 10, 2), ("", errors(package)?, 60, 1)]);
     }
+    rows.push(("SealDiffers", own("SealDiffers", "SealFunction"), 1, 1));
     let bus = || own("BusSegmentsBehind", "PublishFunction");
     let api = || Metric::new("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi");
     rows.extend([("BusBehind", bus(), 20, 1), ("", bus(), 5, 1_000), ("ApiErrors", api(), 10, 3), ("", api(), 1, 100)]);

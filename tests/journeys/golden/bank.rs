@@ -7,7 +7,7 @@ use payments_model::{
 };
 use payments_store::key::LANES;
 use payments_store::{
-    Approval, AuditIntent, AuditOutcome, ClosedFinding, DayRelease, Evidence, First, Job, LastRun, ReportFile,
+    Approval, AuditIntent, AuditOutcome, Cleared, ClosedFinding, DayRelease, Evidence, First, Job, LastRun, ReportFile,
     ReportRun, Store, Undo, UndoPlan, UndoRun,
 };
 use payments_tests::prelude::*;
@@ -106,6 +106,17 @@ async fn put_claims(store: &Store, claims: &DayTotal, release: &DayRelease) -> R
     Ok(store.note_day_held(date()?, AT.parse()?).await?)
 }
 
+/// Notes the cleared parts of a date, and the instant before which nothing is cleared.
+async fn put_cleared(store: &Store, cleared: Cleared) -> Result<()> {
+    for part in &cleared.begun[&date()?] {
+        store.begin_clear(date()?, *part).await?;
+    }
+    for part in &cleared.done[&date()?] {
+        store.end_clear(date()?, *part).await?;
+    }
+    Ok(store.clear_not_before(cleared.not_before.context("no instant")?).await?)
+}
+
 /// The payment of the findings.
 fn payment() -> Result<PaymentId> {
     Ok(PaymentId::derive(&"tenant".parse()?, &"rent".parse()?))
@@ -202,6 +213,8 @@ pub(super) async fn written() -> Result<World> {
     ensure!(store.change_undo(&undo()?).await?, "it is the first");
     ensure!(store.change_switch(&switch()?).await?, "it is the first");
     put_claims(&store, &claims()?, &release()?).await?;
+    let parts = |numbers: &[u32]| -> Result<_> { Ok([(date()?, numbers.iter().copied().collect())].into()) };
+    put_cleared(&store, Cleared { begun: parts(&[1, 2])?, done: parts(&[1])?, not_before: Some(AT.parse()?) }).await?;
     put_findings(&store, findings()?.into()).await?;
     for (n, name) in actions()?.into_iter().enumerate() {
         put_action(&store, name, n).await?;
@@ -229,6 +242,7 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
     ensure!(to.change_switch(&from.switch().await?).await?, "it is the first");
     let (_, claims) = from.day_claims(date()?).await?;
     put_claims(&to, &claims.reserved, &from.day_release(date()?).await?.context("no release")?).await?;
+    put_cleared(&to, from.cleared(date()?).await?).await?;
     let found: Vec<Finding> = from.findings_of(payment()?).await?.into_iter().collect::<Result<_, _>>()?;
     put_findings(&to, found).await?;
     for name in actions()? {

@@ -87,6 +87,7 @@ fn sealed_of_two() -> Result<Vec<u8>> {
         number: 1,
         rows_before: 0,
         sealed_at: "2027-01-10T04:10:00Z".parse()?,
+        kept_days: 0,
     };
     Ok(encode(&name, &rows)?)
 }

@@ -1,6 +1,6 @@
 //! Golden payments: details in every form, heads in every status, in both tables, amended and not.
 
-use payments_model::{DetailsKey, Event, Failure, HeadKey, PaymentId, Settlement};
+use payments_model::{DetailsKey, Event, Failure, HeadKey, PaymentId, SealedData, Settlement, UtcSecond};
 use payments_store::key::parse_head_key;
 use payments_store::{EXPIRES_AT, ItemKind, Store, StoredHead, UnreportedSort, expiry_of_reported};
 use payments_tests::prelude::*;
@@ -13,8 +13,11 @@ const ACCOUNT: &str = "golden";
 /// The time of the golden payments' claims, settlements, reports and cancellations.
 const LATER: &str = "2026-11-20T10:00:00Z";
 
+/// The end of retention of a sealed payment.
+const KEPT_UNTIL: &str = "2036-12-01T04:10:00Z";
+
 /// The fields of the orders beside payee, amount and currency.
-const ORDERS: [(&str, &str); 19] = [
+const ORDERS: [(&str, &str); 20] = [
     ("plain", r#""scheduledFor":"2026-12-01""#),
     ("reference", r#""scheduledFor":"2026-12-01T09:30:00Z","reference":"INV 2026/117""#),
     ("own-rule", r#""scheduledFor":"2026-11-28","dateRule":"following""#),
@@ -29,6 +32,7 @@ const ORDERS: [(&str, &str); 19] = [
     ("reported", r#""scheduledFor":"2026-12-01""#),
     ("cancelled", r#""scheduledFor":"2026-12-01""#),
     ("archived", r#""scheduledFor":"2026-12-01""#),
+    ("sealed", r#""scheduledFor":"2026-12-01","data":"#),
     ("amended", r#""scheduledFor":"2026-12-01""#),
     ("amended-twice", r#""scheduledFor":"2026-12-01""#),
     ("amended-pending", r#""scheduledFor":"2026-12-01""#),
@@ -64,7 +68,7 @@ fn events(key: &str) -> Result<Vec<Event>> {
         "pending" | "redriven" | "amended-pending" => vec![Event::Sweep],
         "processed" | "reported" | "amended-processed" => settled(Settlement::Processed(format!("TX-{key}").parse()?)),
         "failed" => settled(Settlement::Failed(Failure::new(Some("AC07"), "The payee's account is closed."))),
-        "cancelled" | "archived" | "amended-cancelled" => vec![Event::Cancel],
+        "cancelled" | "archived" | "sealed" | "amended-cancelled" => vec![Event::Cancel],
         _ => Vec::new(),
     })
 }
@@ -96,15 +100,38 @@ pub(super) async fn written() -> Result<World> {
         match key {
             "redriven" => ensure!(store.redrive(&head, 1, 2, LATER.parse()?).await?, "it is pending"),
             "reported" => report(&store, &head).await?,
-            "archived" => {
-                let stored = store.stored_head(&head).await?.context("no head")?;
-                store.put_archived_head(&stored).await?;
-                store.remove_head(&stored).await?;
+            "archived" => archive(&store, &head).await?,
+            "sealed" => {
+                archive(&store, &head).await?;
+                seal(&store, &head).await?;
             }
             _ => {}
         }
     }
     Ok(world)
+}
+
+async fn archive(store: &Store, key: &HeadKey) -> Result<()> {
+    let stored = store.stored_head(key).await?.context("no head")?;
+    store.put_archived_head(&stored).await?;
+    store.remove_head(&stored).await?;
+    Ok(())
+}
+
+/// Clears the data of a payment that is kept for some years.
+async fn seal(store: &Store, key: &HeadKey) -> Result<()> {
+    let [details] = &store.all_details(key.slot.payment_id).await?[..] else { bail!("it was amended") };
+    let hash = details.known().instruction.data.as_ref().context("no data")?.hash();
+    let sealed = SealedData { place: "2026-12-01/1/57".parse()?, hash };
+    let until = KEPT_UNTIL.parse()?;
+    ensure!(store.clear_data(details, Some(&sealed), Some(until)).await?, "it is as it was read");
+    keep(store, key, until).await
+}
+
+async fn keep(store: &Store, key: &HeadKey, until: UtcSecond) -> Result<()> {
+    let (_, head) = store.archived_heads(std::slice::from_ref(key)).await?.pop().context("no head")?;
+    ensure!(store.keep_head_until(&head?, until).await?, "it is as it was read");
+    Ok(())
 }
 
 /// Marks a payment as reported.
@@ -126,6 +153,10 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
             let key = DetailsKey { payment_id: text("pk").trim_start_matches("PAY#").parse()?, amendment };
             let read = from.stored_details(&[key]).await?.remove(&key).context("no details")??;
             to.put_details(read.known()).await?;
+            if let Some(until) = read.kept_until() {
+                let written = to.stored_details(&[key]).await?.remove(&key).context("no details")??;
+                ensure!(to.clear_data(&written, None, Some(until)).await?, "it is as it was read");
+            }
         }
     }
     for (table, item) in golden_items(ItemKind::Head, "payments")? {
@@ -140,8 +171,12 @@ pub(super) async fn again(from: &World, to: &World) -> Result<()> {
                 report(&to, &key).await?;
             }
         } else {
-            let (_, read) = from.settled_heads(&[key]).await?.pop().context("no head")?;
-            to.put_archived_head(&StoredHead::new(read?.known().clone())?).await?;
+            let (_, read) = from.archived_heads(std::slice::from_ref(&key)).await?.pop().context("no head")?;
+            let read = read?;
+            to.put_archived_head(&StoredHead::new(read.known().clone())?).await?;
+            if let Some(until) = read.kept_until() {
+                keep(&to, &key, until).await?;
+            }
         }
     }
     Ok(())

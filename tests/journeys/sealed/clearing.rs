@@ -1,23 +1,24 @@
 //! The data of sealed payments leaves the long-term table, and nobody sees a difference.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStoreExt as _;
 use payments_model::{PaymentData, PaymentId};
 use payments_tests::LogLines;
 use payments_tests::prelude::*;
 
 use super::reading::answers;
-use super::{DAY, SEALED_AT, assert_sealed, body, data, day, parts, seal, world};
+use super::{DAY, SEALED_AT, assert_sealed, body, data, day, parts, seal, world_of};
+use crate::report::faulty_store::FaultyStore;
 
 /// The instant at which the parts are old enough: three days after they were written.
 pub(super) const CLEARED_AT: &str = "2026-11-29T04:10:00Z";
 
 /// The partition of the notes of clears.
-const NOTES: &str = "RUNS#CLEARED";
+const NOTES: &str = "CLEARED";
 
-/// A world with a sealed day. Returns the ids of its finished payments, and all that the API shows of them.
-pub(super) async fn sealed_day() -> Result<(World, Vec<String>, Vec<String>)> {
-    let world = world().await?;
+/// A world with a sealed day, whose part is kept for so many days. Returns the ids of its finished payments, and all that the API shows of them.
+pub(super) async fn sealed_day(kept_days: u32) -> Result<(World, Vec<String>, Vec<String>)> {
+    let world = world_of(kept_days).await?;
     let (ids, _) = day(&world).await?;
     world.set_clock(SEALED_AT)?;
     seal(world.functions()).await?;
@@ -52,7 +53,7 @@ pub(super) async fn assert_cleared(world: &World, ids: &[String], shown: &[Strin
 
 #[tokio::test]
 async fn data_leaves_the_table_when_its_part_is_old_and_not_earlier() -> Result<()> {
-    let (world, ids, shown) = sealed_day().await?;
+    let (world, ids, shown) = sealed_day(0).await?;
     world.set_clock("2026-11-29T04:09:59Z")?;
     assert_eq!(seal(world.functions()).await?["cleared"], 0, "it is too early");
     world.set_clock(CLEARED_AT)?;
@@ -60,8 +61,8 @@ async fn data_leaves_the_table_when_its_part_is_old_and_not_earlier() -> Result<
     world.forget();
     let outcome = seal(world.functions()).await?;
     assert_eq!((&outcome["cleared"], &outcome["sealDiffers"]), (&json!(3), &json!(0)), "{outcome}");
-    // Details of less than a KB, of which one payment has two.
-    assert_eq!(world.take_write_units(), units("UpdateItem", [("history", 4)]));
+    // Details of less than a KB, of which one payment has two, and two notes of each of the two parts.
+    assert_eq!(world.take_write_units(), units("UpdateItem", [("history", 4 + 4)]));
     assert_cleared(&world, &ids, &shown, "cleared").await?;
     world.forget();
     assert_eq!(seal(world.functions()).await?["cleared"], 0, "nothing is left");
@@ -96,9 +97,45 @@ async fn data_leaves_the_table_when_its_part_is_old_and_not_earlier() -> Result<
     assert_cleared(&world, &ids, &shown, "after a restore").await
 }
 
+/// The ends of retention of the details of these payments, and of their heads in the long-term table.
+async fn ends(world: &World, ids: &[String]) -> Result<BTreeSet<Option<String>>> {
+    let end = |item: &Item| item.get("keptUntil").and_then(|it| it.as_n().ok()).cloned();
+    let mut ends = BTreeSet::new();
+    for id in ids {
+        ends.extend(world.details(id).await?.iter().map(end));
+    }
+    let is_of = |head: &&Item| head["sk"].as_s().is_ok_and(|sk| ids.iter().any(|id| sk.ends_with(id)));
+    ends.extend(world.archived_heads("tenant").await?.iter().filter(is_of).map(end));
+    Ok(ends)
+}
+
+#[tokio::test]
+async fn payments_expire_sixty_days_before_their_part_or_never() -> Result<()> {
+    let (world, ids, shown) = sealed_day(3_650).await?;
+    assert_eq!(ends(&world, &ids).await?, [None].into(), "nothing expires before its part can be deleted");
+    world.set_clock(CLEARED_AT)?;
+    world.forget();
+    // A part says for how long it is kept, whatever the parameter says later.
+    let functions = world.functions_with(|environment| environment.kept_days = 500).await?;
+    assert_eq!(seal(&functions).await?["cleared"], 3);
+    // The details, of which one payment has two, the heads, whose end is in no index, and the notes.
+    assert_eq!(world.take_write_units(), units("UpdateItem", [("history", 5 + 4 + 4)]));
+    assert_fails(world.functions_with(|environment| environment.kept_days = 499).await, "expected 0, or at least 500");
+    let until = "2026-11-26T04:10:00Z".parse::<DateTime<Utc>>()? + TimeDelta::days(3_650 - 60);
+    assert_eq!(ends(&world, &ids).await?, [Some(until.timestamp().to_string())].into());
+    assert_cleared(&world, &ids, &shown, "cleared").await?;
+    for item in world.partition(&world.environment.tables.history, NOTES).await? {
+        world.delete(&world.environment.tables.history, &item).await?;
+    }
+    world.forget();
+    assert_eq!(seal(world.functions()).await?["sealDiffers"], 0);
+    assert_eq!(world.take_write_units(), units("UpdateItem", [("history", 4)]), "they have their end");
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_differs_is_never_cleared_and_holds_up_no_other() -> Result<()> {
-    let (world, ids, shown) = sealed_day().await?;
+    let (world, ids, shown) = sealed_day(0).await?;
     world.set_clock(CLEARED_AT)?;
     let id = PaymentId::derive(&"tenant".parse()?, &"three".parse()?).to_string();
     let (logs, _guard) = LogLines::start();
@@ -127,7 +164,7 @@ async fn what_differs_is_never_cleared_and_holds_up_no_other() -> Result<()> {
     assert_eq!(seal(world.functions()).await?["cleared"], 1, "the others were cleared before");
     assert_cleared(&world, &ids, &shown, "at last").await?;
 
-    // It names another row now, and the note that its part is done is lost.
+    // Its details name another row now, and the note that its part is done is lost.
     let history = &world.environment.tables.history;
     for item in world.partition(history, NOTES).await? {
         world.delete(history, &item).await?;
@@ -141,7 +178,7 @@ async fn what_differs_is_never_cleared_and_holds_up_no_other() -> Result<()> {
 
 #[tokio::test]
 async fn nothing_of_a_part_that_is_not_believed_is_cleared() -> Result<()> {
-    let (world, _, _) = sealed_day().await?;
+    let (world, _, _) = sealed_day(0).await?;
     world.set_clock(CLEARED_AT)?;
     let (path, _, _, bytes) = parts(&world).await?.swap_remove(0);
     let mut changed = bytes.to_vec();
@@ -153,8 +190,17 @@ async fn nothing_of_a_part_that_is_not_believed_is_cleared() -> Result<()> {
     let cleared: usize = world.items().await?.iter().filter(|item| item.contains_key("row")).count();
     assert_eq!(cleared, 0, "parts of the date after it are not looked at");
 
-    // Once data was cleared, no other part takes the place of one that is gone.
+    // As S3 refuses a file of another storage class, or under a key of somebody else.
     world.outside.reports.put(&path.as_str().into(), bytes.into()).await?;
+    let dependencies = world.dependencies_over(&world.recorder).await;
+    let refused = path.clone();
+    let reports = FaultyStore::over(&dependencies.reports, move |_, path| {
+        if path.as_ref() == refused { Fate::Refuse(403, "InvalidObjectState") } else { Fate::Pass }
+    });
+    let error = seal(&world.functions_in(&Dependencies { reports, ..dependencies })?).await;
+    assert_fails(error, &path);
+
+    // Once data was cleared, no other part takes the place of one that is gone.
     seal(world.functions()).await?;
     let all = parts(&world).await?;
     for (path, ..) in &all {

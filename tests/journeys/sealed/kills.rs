@@ -67,7 +67,7 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
 async fn a_clear_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
     let mut points = CrashPoints::new("clear", ENDS);
     while let Some(point) = points.next_case() {
-        let (world, ids, shown) = sealed_day().await?;
+        let (world, ids, shown) = sealed_day(3_650).await?;
         world.set_clock(CLEARED_AT)?;
         let (doomed, calls) = doomed(&world, point).await?;
         let answer = seal(&doomed).await;

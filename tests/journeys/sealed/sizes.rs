@@ -52,6 +52,7 @@ fn whole(kind: DataKind) -> Result<(Bytes, usize)> {
         number: 1,
         rows_before: 0,
         sealed_at: "2027-01-10T04:10:00Z".parse()?,
+        kept_days: 0,
     };
     let file = Bytes::from(encode(&name, &rows)?);
     ensure!(read_all(&file)?.1 == rows, "the part has other rows");

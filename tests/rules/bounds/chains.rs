@@ -38,14 +38,14 @@ pub(super) const CHAINS: [Chain; 22] = [
     Chain {
         package: "query-account",
         path: "functions/query-account/src/function.rs",
-        calls: 5,
+        calls: 7,
         longest: 4,
         has_budget: true,
     },
     Chain {
         package: "query-account",
         path: "functions/query-account/src/page.rs",
-        calls: 1,
+        calls: 3,
         longest: 2,
         has_budget: true,
     },
@@ -149,7 +149,7 @@ pub(super) const CHAINS: [Chain; 22] = [
     Chain {
         package: "console",
         path: "functions/console/src/views/payment.rs",
-        calls: 3,
+        calls: 4,
         longest: 4,
         has_budget: true,
     },

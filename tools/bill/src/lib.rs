@@ -15,6 +15,6 @@ pub use bill::{ASSUMPTIONS, Bill, Line, MONTHS, Stage, cents, grouped};
 pub use play::{Content, Kind, Part};
 pub use prices::{DOLLAR, Price, Prices};
 pub use quantities::Quantities;
-pub use sealed::{CLEARED_AFTER, LEAST_CLEARED, SEALED_AFTER, cleared, data_bytes, parts_archived_after};
+pub use sealed::{CLEARED_AFTER, SEALED_AFTER, cleared, parts_archived_after};
 pub use stored::Stored;
 pub use workload::Workload;

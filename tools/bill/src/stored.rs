@@ -51,22 +51,23 @@ pub(crate) async fn add_stored(client: &Client, tables: &TableNames, quantities:
         quantities.add(format!("{table}, bytes"), stored.items + stored.entries);
         quantities.add(format!("{table}, bytes backed up"), stored.items);
         if *table == tables.history {
-            add_cleared(&items, quantities);
+            add_cleared(&items, quantities)?;
         }
     }
     Ok(())
 }
 
 /// Adds what the long-term table stores once all payments are cleared, and the clear.
-fn add_cleared(items: &[Item], quantities: &mut Quantities) {
+fn add_cleared(items: &[Item], quantities: &mut Quantities) -> Result<()> {
     let mut left = Stored::default();
     for item in items {
-        let after = cleared(item);
+        let after = cleared(item)?;
         left.add(after.as_ref().unwrap_or(item), HISTORY.indexes);
+        quantities.add("payments cleared", u64::from(item.contains_key("due")));
         let Some(after) = after else { continue };
         quantities.add("payment-history, writes of the clear", units(item, &after));
-        quantities.add("payments cleared", u64::from(item.contains_key("due")));
     }
     quantities.add("payment-history, bytes once cleared", left.items + left.entries);
     quantities.add("payment-history, bytes backed up once cleared", left.items);
+    Ok(())
 }

@@ -186,7 +186,6 @@ mod tests {
         let sealed = Sealed {
             reads: Used { hot: 4 * page, history: 8 * page },
             writes: Used { hot: 0, history: 6 * page },
-            record: 4 * page,
             stored: Stored { items: 1_000 * page, entries: 500 * page },
             // Two dollars of calls for a million parts, with one payment each.
             part: PartSize { bytes: 1_000, rows: 1, most_rows: 1, archived_after: 60 },

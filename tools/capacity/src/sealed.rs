@@ -1,7 +1,7 @@
 //! The sealing of a page of payments, as `seal` does it: its reads and writes, and what the table and the part keep.
 
 use anyhow::{Context as _, Result, ensure};
-use payments_bill::{LEAST_CLEARED, Stored, cleared, data_bytes, parts_archived_after};
+use payments_bill::{Stored, cleared, parts_archived_after};
 use payments_http::PaymentView;
 use payments_machine::Recorder;
 use payments_sealed::{MAX_PART_BYTES, MAX_PART_ROWS, PartName, SealedRow, encode};
@@ -15,10 +15,7 @@ use crate::measured::{Used, stored, used};
 #[derive(Debug)]
 pub(crate) struct Sealed {
     pub(crate) reads: Used,
-    /// The record, and the expiry of items that stay.
     pub(crate) writes: Used,
-    /// The write units of the record alone, in half units.
-    pub(crate) record: u64,
     pub(crate) stored: Stored,
     pub(crate) part: PartSize,
 }
@@ -45,7 +42,13 @@ pub(crate) fn part(payments: &[Payment]) -> Result<PartSize> {
     let rows: Vec<SealedRow> = payments.iter().map(row).collect::<Result<_>>()?;
     let largest = rows.iter().map(SealedRow::bytes).max().context("no rows")?;
     let file = encode(
-        &PartName { due_date: DAY.to_owned(), number: 1, rows_before: 0, sealed_at: "2027-01-10T04:10:00Z".parse()? },
+        &PartName {
+            due_date: DAY.to_owned(),
+            number: 1,
+            rows_before: 0,
+            sealed_at: "2027-01-10T04:10:00Z".parse()?,
+            kept_days: 0,
+        },
         &rows,
     )?;
     let (bytes, rows) = (file.len().try_into()?, rows.len().try_into()?);
@@ -67,9 +70,9 @@ impl Tables {
     }
 
     /// Puts the item that the clear leaves.
-    async fn clear(&self, item: &Item) -> Result<()> {
+    async fn clear(&self, item: Item) -> Result<()> {
         let put = self.client.put_item().table_name(&self.names.history);
-        put.set_item(cleared(item)).condition_expression("attribute_exists(pk)").send().await?;
+        put.set_item(Some(item)).condition_expression("attribute_exists(pk)").send().await?;
         Ok(())
     }
 
@@ -82,18 +85,15 @@ impl Tables {
             self.read(payments, read).await?;
         }
         let reads = used(recorder, self);
-        let (with_data, others): (Vec<_>, Vec<_>) = items.iter().partition(|item| data_bytes(item) >= LEAST_CLEARED);
-        for item in &with_data {
+        let left: Vec<Item> = items.iter().filter_map(|item| cleared(item).transpose()).collect::<Result<_>>()?;
+        let are_records = !left.is_empty();
+        for item in left {
             self.clear(item).await?;
         }
-        let records = used(recorder, self);
-        for item in others {
-            self.clear(item).await?;
-        }
-        let writes = [records, used(recorder, self)].into_iter().sum();
-        ensure!(with_data.is_empty() || self.are_records(payments).await?, "the store reads a record differently");
+        let writes = used(recorder, self);
+        ensure!(!are_records || self.are_records(payments).await?, "the store reads a record differently");
         let stored = stored(self).await?;
-        Ok(Sealed { reads, writes, record: records.all(), stored, part: part(payments)? })
+        Ok(Sealed { reads, writes, stored, part: part(payments)? })
     }
 }
 

@@ -5,6 +5,7 @@
 //! cargo test -p payments-memory` takes a quarter of an hour. The default is fewer payments, for `just others`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -29,14 +30,20 @@ use serde_json::{Value, json};
 /// The variable that says what a process of this program does: `fill`, or one of [`WORK`].
 const ROLE: &str = "PAYMENTS_MEMORY_ROLE";
 
+/// The variable with the folder of the files.
+const FILES: &str = "PAYMENTS_MEMORY_FILES";
+
 /// The variable with the engine's URL.
 const ENGINE: &str = "PAYMENTS_MEMORY_ENGINE";
 
 /// The work that is measured.
-const WORK: [&str; 7] = ["undo", "sweep", "settle", "report", "recount", "archive", SEAL];
+const WORK: [&str; 8] = ["undo", "sweep", "settle", "report", "recount", "archive", SEAL, CLEAR];
 
 /// The work that reads the payments' data, after all others.
 const SEAL: &str = "seal";
+
+/// The clear of the sealed payments' data, by the same function.
+const CLEAR: &str = "clear";
 
 /// The number of payments, unless `PAYMENTS` sets another.
 const PAYMENTS: usize = 3_000;
@@ -71,6 +78,9 @@ const NOW: &str = "2026-11-24T03:00:00Z";
 /// A night in which the payments are sealed.
 const SEALED: &str = "2027-01-12T04:10:00Z";
 
+/// A night in which their data is cleared.
+const CLEARED: &str = "2027-02-20T04:10:00Z";
+
 fn main() -> Result<()> {
     if served()? {
         return Ok(());
@@ -81,15 +91,20 @@ fn main() -> Result<()> {
     let url = lookup.text(ENGINE).context("no engine")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let reports = tempfile::tempdir()?;
-        let now: DateTime<Utc> = if role == SEAL { SEALED } else { NOW }.parse()?;
+        let files = lookup.text(FILES).context("no folder of files")?;
+        let night = match &*role {
+            SEAL => SEALED,
+            CLEAR => CLEARED,
+            _ => NOW,
+        };
+        let now: DateTime<Utc> = night.parse()?;
         let stack = Stack::on(EngineChoice::Endpoint(url))
             .environment(|environment| {
                 (environment.claims_per_second, environment.moves_per_second) = (0, 0);
                 environment.shards = SHARDS;
             })
             .clock(&Clock::simulated(move || now, |_| {}))
-            .reports(reports.path())
+            .reports(Path::new(&files))
             .start()
             .await?;
         if role == "fill" { fill(&stack, payments).await } else { measure(&role, &stack, now, payments).await }
@@ -102,10 +117,11 @@ fn measure_each() -> Result<()> {
         println!("SKIPPED: memory is measured through /proc, which only Linux has");
         return Ok(());
     }
-    let engine = EngineProcess::start()?;
+    let (engine, files) = (EngineProcess::start()?, tempfile::tempdir()?);
     for role in ["fill"].iter().chain(&WORK) {
-        let process = Command::new(std::env::current_exe()?).env(ROLE, role).env(ENGINE, engine.url()).status()?;
-        ensure!(process.success(), "{role} failed");
+        let mut process = Command::new(std::env::current_exe()?);
+        let process = process.env(ROLE, role).env(ENGINE, engine.url()).env(FILES, files.path());
+        ensure!(process.status()?.success(), "{role} failed");
     }
     Ok(())
 }
@@ -161,7 +177,7 @@ fn details(n: usize, date: &str) -> Result<Details> {
 async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize) -> Result<()> {
     let recorder = Recorder::new();
     let client = stack.environment.client();
-    let client = if work == SEAL { client_over(&client, recorder.clone()) } else { client };
+    let client = if [SEAL, CLEAR].contains(&work) { client_over(&client, recorder.clone()) } else { client };
     let functions = Functions::on(stack, &client)?;
     if work == SEAL {
         count(&stack.store(stack.environment.client()), payments).await?;
@@ -178,7 +194,7 @@ async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize)
         println!("undo: planned within {:?}", began.elapsed());
     }
     while done < payments {
-        let action = json!({ "action": work });
+        let action = json!({ "action": if work == CLEAR { SEAL } else { work } });
         let (function, input, counts): (_, _, &[&str]) = match work {
             "sweep" => ("daily-due-sweeper", action, &["/claimed", "/alreadyClaimed"]),
             "report" => ("report", action, &["/reported"]),
@@ -190,6 +206,7 @@ async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize)
             }
             "archive" => ("archive", action, &["/archived", "/alreadyGone"]),
             SEAL => (SEAL, action, &["/sealed"]),
+            CLEAR => (SEAL, action, &["/cleared"]),
             _ => ("settle", action, &[]),
         };
         let handled = match function {
@@ -208,13 +225,15 @@ async fn measure(work: &str, stack: &Stack, now: DateTime<Utc>, payments: usize)
     }
     let above = memory_kib("VmHWM")?.saturating_sub(idle);
     println!("{work}: {done} payments within {:?}, {above} KiB above idle at the most", began.elapsed());
-    if work == SEAL {
+    let most = if [SEAL, CLEAR].contains(&work) {
         let used = recorder.take_capacity_use();
-        let units: u64 =
-            used.iter().filter(|((operation, _), _)| operation != "UpdateItem").map(|(_, half)| half).sum();
-        println!("{work}: {} read units", units / 2);
-    }
-    let most = if work == SEAL { MAX_KIB_OF_SEAL } else { MAX_KIB };
+        let (writes, reads): (Vec<_>, Vec<_>) = used.iter().partition(|((operation, _), _)| operation == "UpdateItem");
+        let [reads, writes] = [reads, writes].map(|used| used.into_iter().map(|(_, half)| half).sum::<u64>() / 2);
+        println!("{work}: {reads} read units and {writes} write units");
+        MAX_KIB_OF_SEAL
+    } else {
+        MAX_KIB
+    };
     ensure!(above <= most, "{work} used {above} KiB above idle for {done} payments; the limit is {most}");
     Ok(())
 }

@@ -52,6 +52,7 @@ async fn part(given: &Given, [first, last]: &[Details; 2]) -> Result<Vec<u8>> {
         number: 1,
         rows_before: 0,
         sealed_at: "2027-01-10T04:10:00Z".parse()?,
+        kept_days: 0,
     };
     Ok(encode(&name, &[row])?)
 }

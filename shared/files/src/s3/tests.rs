@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use object_store::{Error, GetOptions, GetRange, ObjectStoreExt as _, PutMode};
+use object_store::{Error, GetOptions, GetRange, ObjectStoreExt as _, PutMode, PutOptions, TagSet};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -64,7 +64,7 @@ fn whole_bucket(url: &str) -> Arc<AmazonS3> {
         .with_token("the-session-token")
         .with_endpoint(url)
         .with_allow_http(true);
-    Arc::new(bounded(builder).unwrap())
+    Arc::new(bounded(builder, Duration::from_secs(10)).unwrap())
 }
 
 /// A folder, and its files.
@@ -85,6 +85,13 @@ fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
     request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
+/// The put of a file that must be new, with a tag.
+fn tagged() -> PutOptions {
+    let mut tags = TagSet::default();
+    tags.push("kept-days", "3650");
+    PutOptions { mode: PutMode::Create, tags, ..PutOptions::default() }
+}
+
 const THERE_ALREADY: Answer = ("412 Precondition Failed", "", "<Error><Code>PreconditionFailed</Code></Error>");
 const UNAVAILABLE: Answer = ("503 Slow Down", "", "<Error><Code>SlowDown</Code></Error>");
 
@@ -94,13 +101,14 @@ async fn what_is_final_never_overwrites_and_takes_one_request() {
     let put = ("200 OK", "etag: \"v1\"\r\n", "");
     for (answer, is_there) in [(put, false), (THERE_ALREADY, true)] {
         let (url, asked) = serve(vec![answer]).await;
-        let done = bucket(&url).put_opts(&Path::from("reports/1"), "abcdef".into(), PutMode::Create.into()).await;
+        let done = bucket(&url).put_opts(&Path::from("reports/1"), "abcdef".into(), tagged()).await;
         assert_eq!(matches!(done, Err(Error::AlreadyExists { .. })), is_there, "{done:?}");
         assert_eq!(done.is_ok(), !is_there, "{done:?}");
         let asked = asked.lock().unwrap();
         assert_eq!(asked.len(), 1, "{asked:?}");
         assert!(asked[0].starts_with("PUT /reports/billing/reports/1 "), "{}", asked[0]);
         assert_eq!((header(&asked[0], "if-none-match"), header(&asked[0], "content-length")), (Some("*"), Some("6")));
+        assert_eq!(header(&asked[0], "x-amz-tagging"), Some("kept-days=3650"));
         assert_eq!(header(&asked[0], "x-amz-checksum-sha256"), Some("vvV+x/U6bUC+tkCngKY5yDvCmsipgW8fxsXG3Nk8RyE="));
     }
 }
@@ -228,7 +236,7 @@ async fn a_folder_holds_only_complete_files() {
     drop(upload);
     assert!(matches!(files.head(&Path::from("attempts/2/a.csv.gz")).await, Err(Error::NotFound { .. })));
     let (from, to) = (Path::from("attempts/1/a.csv.gz"), Path::from("reports/a.csv.gz"));
-    files.put_opts(&to, "abc".into(), PutMode::Create.into()).await.unwrap();
+    files.put_opts(&to, "abc".into(), tagged()).await.unwrap();
     let again = files.put_opts(&to, "abc".into(), PutMode::Create.into()).await;
     assert!(matches!(again, Err(Error::AlreadyExists { .. })), "{again:?}");
     // A change of the attempt does not change the published file.

@@ -1,14 +1,15 @@
 //! Reads finished payments for sealed dates: the keys of a date's heads, then the heads, then all details.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{Head, HeadKey, PaymentId};
+use payments_model::{HeadKey, PaymentId};
 
 use crate::error::{StoreError, failed};
 use crate::index::due::{DUE_KEYS, DueRange, due_of};
 use crate::item::Item;
 use crate::key::due::DueSort;
 use crate::key::{DETAILS_SORT, payment_partition};
-use crate::payment::head_item::{decode_head, head_key_of};
+use crate::payment::archive::StoredHead;
+use crate::payment::head_item::head_key_of;
 use crate::payment::redate::StoredDetails;
 use crate::store::Store;
 
@@ -42,14 +43,15 @@ impl Store {
         Ok(ArchivedPage { keys, next: answer.last_evaluated_key.map(ArchivedPlace) })
     }
 
-    /// Returns the heads that exist at up to 100 keys of the long-term table: 1 read unit each. An unreadable item does not
-    /// hide the other heads.
+    /// Returns the heads that exist at up to 100 keys of the long-term table, with their items: 1 read unit each. An unreadable item
+    /// does not hide the other heads.
     pub async fn archived_heads(
         &self,
         keys: &[HeadKey],
-    ) -> Result<Vec<(HeadKey, Result<Head, StoreError>)>, StoreError> {
+    ) -> Result<Vec<(HeadKey, Result<StoredHead, StoreError>)>, StoreError> {
         let table = &self.tables.history;
-        Ok(self.items_at(table, keys).await?.into_iter().map(|(key, item)| (key, decode_head(table, item))).collect())
+        let items = self.items_at(table, keys).await?;
+        Ok(items.into_iter().map(|(key, item)| (key, StoredHead::read(table, item))).collect())
     }
 
     /// Returns all details of a payment, in force or not, with their items, strongly consistent: 1 read unit per 4 KB of all of them.

@@ -18,7 +18,7 @@ use crate::store::Store;
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredHead {
     head: Head,
-    item: Item,
+    pub(crate) item: Item,
 }
 
 impl StoredHead {
@@ -37,6 +37,11 @@ impl StoredHead {
     /// The attributes of the head that this release knows.
     pub fn known(&self) -> &Head {
         &self.head
+    }
+
+    /// The same, without the item.
+    pub fn into_known(self) -> Head {
+        self.head
     }
 }
 

@@ -166,7 +166,7 @@ impl Store {
     }
 }
 
-fn details_key(key: DetailsKey) -> Item {
+pub(crate) fn details_key(key: DetailsKey) -> Item {
     item_key(payment_partition(key.payment_id), details_sort(key.amendment))
 }
 

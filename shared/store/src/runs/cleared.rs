@@ -1,4 +1,4 @@
-//! The parts whose data was cleared: `RUNS#CLEARED` / a due date in the long-term table, which has the data.
+//! The parts whose payments were cleared: `CLEARED` / a due date in the long-term table, beside the payments.
 //!
 //! So a restored table knows no clears but its own. Beside the dates stands the instant before which nothing is cleared.
 
@@ -10,14 +10,11 @@ use payments_model::{BusinessDate, UtcSecond};
 use crate::conditional::conditional;
 use crate::error::{StoreError, failed};
 use crate::item::{Fault, Item, item_key, key_of, text, text_of};
-use crate::key::runs_partition;
+use crate::key::cleared_partition;
 use crate::store::Store;
 
 /// The days for which a restore can take changes back: tables come back to any instant of the last 35 days, and the log has 36.
 pub const CHANGEABLE_DAYS: u32 = 36;
-
-/// The end of the partition key.
-pub(crate) const CLEARED: &str = "CLEARED";
 
 /// The sort key of the instant. It comes after all dates.
 pub(crate) const NOT_BEFORE: &str = "NOT-BEFORE";
@@ -49,7 +46,7 @@ impl Cleared {
             let numbers = match item.get(name) {
                 None => BTreeSet::new(),
                 Some(AttributeValue::Ns(numbers)) => numbers.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
-                Some(_) => return Err("the numbers of parts are no set".into()),
+                Some(_) => return Err("the numbers of parts have another type".into()),
             };
             all.insert(date, numbers);
         }
@@ -61,7 +58,7 @@ impl Store {
     /// Returns the clears of the dates from `first` on, strongly consistent: 1 read unit per 4 KB, some 20 dates of a million payments.
     pub async fn cleared(&self, first: BusinessDate) -> Result<Cleared, StoreError> {
         let (table, first) = (&self.tables.history, first.to_string());
-        let read = self.items_between(table, runs_partition(CLEARED), &first, NOT_BEFORE);
+        let read = self.items_between(table, cleared_partition(), &first, NOT_BEFORE);
         let mut cleared = Cleared::default();
         for item in &self.bounded("Query", read).await? {
             cleared.add(item).map_err(|fault| StoreError::unreadable(table, key_of(item), fault))?;
@@ -84,7 +81,7 @@ impl Store {
             .client
             .update_item()
             .table_name(&self.tables.history)
-            .set_key(Some(item_key(runs_partition(CLEARED), date.to_string())))
+            .set_key(Some(item_key(cleared_partition(), date.to_string())))
             .update_expression("ADD #set :part")
             .expression_attribute_names("#set", set)
             .expression_attribute_values(":part", AttributeValue::Ns(vec![part.to_string()]));
@@ -97,7 +94,7 @@ impl Store {
             .client
             .update_item()
             .table_name(&self.tables.history)
-            .set_key(Some(item_key(runs_partition(CLEARED), NOT_BEFORE.to_owned())))
+            .set_key(Some(item_key(cleared_partition(), NOT_BEFORE.to_owned())))
             .condition_expression("attribute_not_exists(pk) OR #at < :at")
             .update_expression("SET #at = :at")
             .expression_attribute_names("#at", "at")

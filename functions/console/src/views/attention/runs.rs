@@ -13,7 +13,7 @@ use crate::guides::{
     ARCHIVE_ERRORS, ARCHIVE_OVERDUE, BUS_MISSED, DATES_UNREADABLE, FUNCTION_ERRORS, JOURNAL_BEHIND, JOURNAL_MISSED,
     PAYMENTS_OVERDUE, PAYMENTS_STUCK_PENDING, Place, RECOUNT_ERRORS, RECOUNT_UNFINISHED, REDATE_ERRORS,
     REDATE_UNFINISHED, REDRIVE_FAILURES, REDRIVE_UNFINISHED, REPORT_ERRORS, REPORT_FAILURES, REPORTS_LATE, SEAL_BEHIND,
-    SEAL_ERRORS, SWEEP_FAILURES, WAITING_FOR_REDATE, WEBHOOKS_MISSED, WRITE_THROTTLES,
+    SEAL_DIFFERS, SEAL_ERRORS, SWEEP_FAILURES, WAITING_FOR_REDATE, WEBHOOKS_MISSED, WRITE_THROTTLES,
 };
 use crate::html::{grouped, link, money};
 use crate::runs::{Runs, name, number, waiting_dates};
@@ -83,7 +83,7 @@ fn damage(job: Job) -> &'static [(&'static str, Place)] {
         Job::Archive => &[("failed", ARCHIVE_OVERDUE), ("shardsGivenUp", ARCHIVE_OVERDUE)],
         Job::Recount => &[("unreadableEntries", DATES_UNREADABLE), ("datesLeft", RECOUNT_UNFINISHED)],
         Job::Look | Job::Move => &[("unreadable", REDATE_UNFINISHED)],
-        Job::Seal => &[("unreadable", SEAL_BEHIND), ("sealBehind", SEAL_BEHIND)],
+        Job::Seal => &[("unreadable", SEAL_BEHIND), ("sealBehind", SEAL_BEHIND), ("sealDiffers", SEAL_DIFFERS)],
         Job::Publish => {
             &[("journalMissed", JOURNAL_MISSED), ("busMissed", BUS_MISSED), ("webhooksMissed", WEBHOOKS_MISSED)]
         }
