@@ -8,7 +8,6 @@ pub(crate) mod amended_events;
 mod both_tables;
 pub mod calls;
 pub(crate) mod cancels;
-pub(crate) mod cleared;
 mod conditions;
 pub mod consumer;
 pub mod counters;

@@ -162,7 +162,8 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         ending::check_queues(&bank, &tables, &mut checker);
         ending::check_findings(&bank, &tables, &mut checker);
         ending::check_log(&bank, &mut checker)?;
-        sealed::check_end(&bank, &files, (settings, &mut checker)).await?;
+        let sealed = sealed::check_end(&bank, &files, (settings, &mut checker)).await?;
+        checker.violations.extend(readers::check_sealed(&bank, &sealed).await);
         if settings.is_healthy() && settings.outages.is_empty() {
             ending::check_requests(&bank, &mut checker);
         }

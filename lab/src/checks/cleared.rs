@@ -1,4 +1,4 @@
-//! The law of cleared data: details say what their sealed row says, and name that row if it has their data. No data is cleared too early.
+//! The law of cleared data: details and their sealed row say the same, and no data is cleared too early.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::facts::heads::Tables;
-use crate::laws::amended::count;
+use crate::laws::amendments as count;
 use crate::time::CLOCKS_AGREE;
 
 /// The least bytes of stored data that are cleared.
@@ -34,7 +34,7 @@ impl Sealed<'_> {
         self.row["paymentId"].as_str().unwrap_or_default()
     }
 
-    /// What the row says of details of this name.
+    /// The content of details of this name, as the row has it.
     fn version(&self, name: &str) -> Option<&Value> {
         let version = count(name) + 1;
         match self.row["versions"].as_array() {
