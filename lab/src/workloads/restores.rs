@@ -215,7 +215,14 @@ impl Operator<'_> {
             let Ok(head) = store.log_head().await else { continue };
             let head = head.context("there is no log")?;
             let Ok(page) = store.log_page(&head, after, usize::MAX, SEGMENTS, now).await else { continue };
-            let LogRead::Page(page) = page else { anyhow::bail!("the log does not begin at its beginning") };
+            let page = match page {
+                LogRead::Page(page) => page,
+                LogRead::Expired(oldest) => {
+                    after = oldest;
+                    continue;
+                }
+                LogRead::Beyond(_) => return Err(anyhow!("the log does not have the place {after:?}")),
+            };
             let events: Vec<Value> =
                 page.entries.iter().map(|entry| serde_json::from_str(&entry.json)).collect::<Result<_, _>>()?;
             versions.extend(last_versions(&events));

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     pub(crate) every_kind: bool,
 
     /// Days with payments. Their payments end in the days after.
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=60))]
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=120))]
     pub(crate) days: u32,
 
     /// Payments a day, at most 1,000. Clients ask for more when they correct one.
