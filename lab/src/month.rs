@@ -145,7 +145,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         bank.state().days += 1;
         watch();
         let tables = checker.check(&bank)?;
-        sealed::check(&bank, &files, &tables, (settings.seals_after(), &mut checker)).await?;
+        sealed::check(&bank, &files, &tables, (settings, &mut checker)).await?;
         ending::check_events_so_far(&bank, &tables, &mut checker, settings.outages);
         if !checker.violations.is_empty() {
             break;
@@ -162,7 +162,8 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         ending::check_queues(&bank, &tables, &mut checker);
         ending::check_findings(&bank, &tables, &mut checker);
         ending::check_log(&bank, &mut checker)?;
-        sealed::check_end(&bank, &files, (settings.seals_after(), &mut checker)).await?;
+        let sealed = sealed::check_end(&bank, &files, (settings, &mut checker)).await?;
+        checker.violations.extend(readers::check_sealed(&bank, &sealed).await);
         if settings.is_healthy() && settings.outages.is_empty() {
             ending::check_requests(&bank, &mut checker);
         }

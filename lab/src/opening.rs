@@ -66,15 +66,13 @@ pub(crate) async fn build(
     zone: BusinessZone,
 ) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
     let (time, faults) = (Time::from(begin), Faults::new(seed, &settings.without));
-    let trace = Trace::default();
     let (stack, receivers) = start(settings, zone, seed, time, &faults).await?;
-    let clock = time.clock(TimeDelta::zero());
+    let (clock, trace) = (time.clock(TimeDelta::zero()), Trace::default());
     let throttle = throttle(settings, seed, begin, &clock, &faults);
     let stream = Stream::new(seed, &faults, &throttle)?;
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
-    let dealt = stream.clone();
+    let (dealt, rejects) = (stream.clone(), faults.clone());
     let changes = Changes::start(&engine, HOT, &clock, move |record| dealt.deal(record, time.now()))?;
-    let rejects = faults.clone();
     let is_rejected = move || rejects.draw(FaultKind::SendRejected, 10);
     let requests = Sqs::over(&stack.queues.requests, &clock, &changes, is_rejected);
     let (broken, metrics) = (Broken::default(), Metrics::new(stack.metrics.clone(), template::resources()?));
@@ -90,6 +88,7 @@ pub(crate) async fn build(
         engine: engine.clone(),
         record: Record::default(),
         decided: Mutex::default(),
+        cleared: Mutex::default(),
         complaints: Complaints::new(&clock),
         weaken: Weaken::new(settings.weakness, seed.source("weakness"), &clock, &engine),
         requests: requests.clone(),
@@ -127,6 +126,7 @@ pub(crate) async fn build(
         amends: settings.outages.is_empty(),
         redates,
         undos: undos::are_in(settings, seed),
+        clears_after: settings.clears_after(),
         limits,
         shards: stack.environment.shards.to_string().parse()?,
         receivers,

@@ -68,6 +68,11 @@ impl Settings {
         seals.then(|| random.u32(1..4))
     }
 
+    /// Returns the days after which the data of sealed parts is cleared, in a month that seals dates.
+    pub(crate) fn clears_after(&self) -> Option<u32> {
+        self.seals_after().map(|_| Seed(self.seed).source("clears in the month").u32(1..3))
+    }
+
     /// Tells the functions what this month has.
     pub(crate) fn tell(&self, environment: &mut Environment, zone: BusinessZone) {
         environment.time_zone = zone.to_string();
@@ -83,6 +88,10 @@ impl Settings {
         }
         if let Some(days) = self.seals_after() {
             (environment.seal_after_days, environment.max_part_rows) = (days, 3);
+        }
+        if let Some(days) = self.clears_after() {
+            let is_early = self.weakness == Some(Weakness::EarlyClear);
+            environment.clear_after_days = if is_early { 0 } else { days };
         }
         environment.dispatch_attempts = self.dispatch_attempts();
         environment.machine_clients = [DEVELOPMENT_CLIENT, FAULTY].join(",");

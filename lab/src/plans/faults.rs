@@ -106,8 +106,8 @@ impl FaultKind {
     }
 }
 
-/// The kinds of faults that a call meets.
-const OF_CALLS: [FaultKind; 7] = [
+/// The kinds of faults that a call meets, to DynamoDB or to the store of files, which has the data of sealed payments.
+const OF_CALLS: [FaultKind; 9] = [
     FaultKind::Throttled,
     FaultKind::Unprocessed,
     FaultKind::ServerError,
@@ -115,6 +115,8 @@ const OF_CALLS: [FaultKind; 7] = [
     FaultKind::RequestLost,
     FaultKind::ReplyLost,
     FaultKind::SlowCall,
+    FaultKind::FileFailed,
+    FaultKind::FileSlow,
 ];
 
 /// The number of injected faults of each kind.

@@ -139,6 +139,24 @@ fn is_state_of(payment: &Value, head: &Value) -> bool {
             .all(|name| shown(name) == text(head, name))
 }
 
+/// Reads sealed payments, which must be shown as their rows have them. Returns those that are not.
+pub(crate) async fn check_sealed(bank: &Arc<Bank>, sealed: &[Value]) -> Vec<String> {
+    let mut differ = Vec::new();
+    for row in sealed {
+        let [account, id] = ["accountId", "paymentId"].map(|name| row[name].as_str().unwrap_or_default());
+        let path = format!("/accounts/{account}/payments/{id}");
+        let mut shown = get(bank, &path).await.unwrap_or_default();
+        if row.get("versions").is_some() {
+            let versions = get(bank, &format!("{path}/versions?include=data")).await.unwrap_or_default();
+            shown["versions"] = versions["versions"].clone();
+        }
+        if shown != *row {
+            differ.push(format!("{id} is sealed as {row} and shown as {shown}"));
+        }
+    }
+    differ
+}
+
 /// Lists a date's payments, and reads its counts.
 async fn list_date(bank: &Arc<Bank>, random: &mut Rng) {
     let date = bank.time.now().date_naive() + Days::new(random.u64(0..3)) - Days::new(1);

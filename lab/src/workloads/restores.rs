@@ -91,6 +91,11 @@ struct Operator<'b> {
     files: &'b Arc<dyn ObjectStore>,
 }
 
+/// The instant from which data may be cleared after a restore that ends now.
+fn clear_from(bank: &Bank, days: u32) -> Result<UtcSecond> {
+    Ok(UtcSecond::new(bank.time.now() + TimeDelta::days(days.into()))?)
+}
+
 /// Returns the last version of each payment of the events.
 fn last_versions(events: &[Value]) -> BTreeMap<String, u64> {
     let versions = events.iter().filter_map(|event| Some((event["paymentId"].as_str()?, event["version"].as_u64()?)));
@@ -149,7 +154,7 @@ impl Operator<'_> {
             stream,
             tables_to: Some(to),
             log_to: loss.log.as_ref().and_then(LogLoss::restored_to),
-            clear_from: None,
+            clear_from: bank.clears_after.map(|days| clear_from(bank, days)).transpose()?,
         };
         let (store, now) = (bank.lambda.operator(), || UtcSecond::new(bank.time.now()).unwrap_or(to));
         self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;

@@ -66,6 +66,8 @@ pub(crate) struct Bank {
     pub(crate) redates: bool,
     /// Whether operators undo payments.
     pub(crate) undos: bool,
+    /// The days after which the data of sealed parts is cleared, if dates are sealed.
+    pub(crate) clears_after: Option<u32>,
     /// The limits of due dates, if there are any.
     pub(crate) limits: Option<DayLimits>,
     /// The shards of the indexes.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_machine::layers::attributes::text;
+use payments_machine::layers::attributes::{Key, key_of, text};
 use payments_machine::layers::fault::Fault;
 use payments_machine::layers::lag::{Changes, Lag};
 use payments_machine::layers::record::Record;
@@ -58,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) weaken: Weaken,
     /// The first time at which the long-term table had each settlement.
     pub(crate) decided: Mutex<BTreeMap<String, DateTime<Utc>>>,
+    /// The last instant at which data of each details item was cleared.
+    pub(crate) cleared: Mutex<BTreeMap<Key, DateTime<Utc>>>,
     pub(crate) complaints: Complaints,
     pub(crate) broken: Broken,
     pub(crate) metrics: Metrics,
@@ -144,10 +146,14 @@ impl Network {
     /// Notes what the tables have, and shows a restored one without a stream.
     async fn watch(self, caller: Caller, call: Call, next: Next) -> Answer {
         let settled = (caller.function == "settle" && call.operation == "PutItem").then(|| call.shared_input());
+        let cleared = (caller.function == "seal" && call.operation == "UpdateItem").then(|| call.shared_input());
         let is_described = call.operation == "DescribeTable";
         let mut reply = next.send(call).await?;
         if let Some(input) = settled.filter(|_| reply.status == 200) {
             self.note_decision(&input["Item"]);
+        }
+        if let Some(input) = cleared.filter(|it| reply.status == 200 && text(&it["Key"], "pk").starts_with("PAY#")) {
+            lock(&self.0.cleared).insert(key_of(&input["Key"]), self.0.time.now());
         }
         if is_described && reply.status == 200 && self.0.switches.is_table_lost() {
             reply.change(|answer| {
@@ -209,6 +215,11 @@ impl Network {
     /// Returns when the long-term table had each settlement first.
     pub(crate) fn decided(&self) -> BTreeMap<String, DateTime<Utc>> {
         lock(&self.0.decided).clone()
+    }
+
+    /// Returns the last instant at which data of each details item was cleared.
+    pub(crate) fn cleared(&self) -> BTreeMap<Key, DateTime<Utc>> {
+        lock(&self.0.cleared).clone()
     }
 
     /// Now and then `settle` loses DynamoDB once the long-term table has a settlement, and the hot table does not know it yet.

@@ -111,6 +111,10 @@ pub enum Weakness {
     EarlySeal,
     /// `seal` does not look whether the hot table still has a payment.
     SealedHot,
+    /// The clear does not look at the age of a part.
+    EarlyClear,
+    /// The clear names another row than the one that it has compared.
+    RecordWithoutRow,
     /// A run of an undo that begins again after a restore trusts the results of the first one, and does not read its plan.
     UndoneByResults,
 }
@@ -329,6 +333,14 @@ static TABLE: &[(Weakness, Row)] = &[
     ),
     (Weakness::SealedHot, answer(&["seal"], find_none_hot)),
     (
+        Weakness::RecordWithoutRow,
+        input(&["seal"], |seen| {
+            if seen.is("UpdateItem", "Key", |key| text(key, "pk").starts_with("PAY#")) {
+                name_next_row(&mut seen.input["ExpressionAttributeValues"]);
+            }
+        }),
+    ),
+    (
         Weakness::SettledAnew,
         answer(&["settle"], |operation, reply| {
             if operation == "PutItem" && reply.status == 400 {
@@ -342,6 +354,17 @@ static TABLE: &[(Weakness, Row)] = &[
 fn trust(seen: &mut Seen<'_>) {
     remove_consistency(seen.input);
     seen.on_head_update(remove_condition);
+}
+
+/// Makes the place of a row, such as `2026-11-20/1/57`, that of the next one.
+fn name_next_row(values: &mut Value) {
+    for value in values.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        let place = value["S"].as_str().and_then(|text| text.rsplit_once('/'));
+        let next = place.and_then(|(part, row)| Some(format!("{part}/{}", row.parse::<u32>().ok()? + 1)));
+        if let Some(next) = next {
+            *value = json!({ "S": next });
+        }
+    }
 }
 
 fn puts_head(operation: &str, input: &Value) -> bool {
