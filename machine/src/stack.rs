@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
+use chrono::TimeDelta;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use payments_boot::{Clock, Metrics, WebhookMaster};
@@ -159,6 +160,10 @@ fn client_of(engine: Option<&Engine>, environment: &Environment) -> Client {
     engine.map_or_else(|| client.clone(), |engine| client_over(&client, engine.direct().clone()))
 }
 
+/// The age of stream records that a kept bank still delivers. DynamoDB keeps them for a day, but one machine may be off for longer. The
+/// checkpoint, which knows what was counted, is kept for a week.
+const STREAM_KEPT_FOR: TimeDelta = TimeDelta::days(6);
+
 impl Stack {
     /// Begins a stack on the chosen engine. All other settings have defaults.
     pub fn on(engine: EngineChoice) -> StackBuilder {
@@ -197,7 +202,9 @@ impl Stack {
             return Ok(stream);
         }
         let (clock, machine) = (self.clock.clone(), Clock::system());
-        Ok(stream.in_time_of(move |made_at| made_at + (clock.instant() - machine.instant())))
+        let now = machine.clone();
+        let stream = stream.in_time_of(move |made_at| made_at + (clock.instant() - machine.instant()));
+        Ok(stream.trimmed(move |made_at| now.instant() - made_at > STREAM_KEPT_FOR))
     }
 
     /// Returns the stream of the log's table, which is read in the same way as by [`client`](Self::client).

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use chrono::TimeDelta;
 use futures::{StreamExt as _, stream};
 use payments_boot::Deadline;
-use payments_model::{BusinessDate, Head, HeadKey, PaymentId, UtcSecond};
-use payments_sealed::{Folder, MAX_PART_BYTES, PartName, Put, SealedRow, encode, path};
+use payments_model::{BusinessDate, Head, HeadKey, PaymentId, SealedData, UtcSecond};
+use payments_sealed::{Folder, MAX_PART_BYTES, PartName, Put, SealedError, SealedRow, damaged, encode, path};
 use payments_store::{CHANGEABLE_DAYS, DueRange, DueUntil, MAX_BATCH_GET, StoreError, StoredDetails};
 use payments_work::{at_once, retried};
 
@@ -157,6 +157,9 @@ impl Seal {
                 let read =
                     async |head: &Head| retried(deadline, async || self.store.all_details(head.payment_id).await).await;
                 for (head, details) in at_once(&mut heads, READS_AT_ONCE, read).await {
+                    if let Ok(all) = &details {
+                        not_sealed(all)?;
+                    }
                     let all = readable(details)?.map(|all| all.into_iter().map(StoredDetails::into_known).collect());
                     match all.and_then(|all| row(&head, &in_force(&head, all)?)) {
                         Ok(row) => {
@@ -200,6 +203,19 @@ impl Seal {
             }
         }
         Ok(heads)
+    }
+}
+
+/// Stops at a payment that no part has, though its details name one: the part was replaced by another one, and a new part would have some
+/// of its payments again.
+fn not_sealed(all: &[StoredDetails]) -> Result<(), Stop> {
+    let data = all.iter().filter_map(|details| details.known().instruction.data.as_ref());
+    match data.filter_map(|data| data.text().err()).next() {
+        None => Ok(()),
+        Some(SealedData { place, .. }) => {
+            let error = SealedError::NotAPart("it lacks a payment whose data it has; it was replaced by another part");
+            Err(damaged(&path(place.date, place.part), error).into())
+        }
     }
 }
 

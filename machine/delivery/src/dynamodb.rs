@@ -22,7 +22,11 @@ pub struct DynamoDbStream {
     client: Client,
     arn: String,
     shown: Shown,
+    is_trimmed: IsTrimmed,
 }
+
+/// Whether a record that was made at this time of the engine is no longer kept.
+type IsTrimmed = Arc<dyn Fn(DateTime<Utc>) -> bool + Send + Sync>;
 
 /// The reader's time of a record that was made at this time of the engine.
 type Shown = Arc<dyn Fn(DateTime<Utc>) -> DateTime<Utc> + Send + Sync>;
@@ -78,7 +82,7 @@ impl DynamoDbStream {
             from = page.last_evaluated_stream_arn;
             if from.is_none() {
                 let (_, arn) = latest.ok_or_else(|| SourceError::NoStream(table.to_owned()))?;
-                return Ok(Self { client, arn, shown: Arc::new(|made_at| made_at) });
+                return Ok(Self { client, arn, shown: Arc::new(|made_at| made_at), is_trimmed: Arc::new(|_| false) });
             }
         }
     }
@@ -87,6 +91,12 @@ impl DynamoDbStream {
     #[must_use]
     pub fn in_time_of(self, shown: impl Fn(DateTime<Utc>) -> DateTime<Utc> + Send + Sync + 'static) -> Self {
         Self { shown: Arc::new(shown), ..self }
+    }
+
+    /// Passes over records that DynamoDB would have deleted: the embedded engine keeps all.
+    #[must_use]
+    pub fn trimmed(self, is_trimmed: impl Fn(DateTime<Utc>) -> bool + Send + Sync + 'static) -> Self {
+        Self { is_trimmed: Arc::new(is_trimmed), ..self }
     }
 
     /// Returns the stream's ARN.
@@ -114,14 +124,22 @@ impl DynamoDbStream {
     /// Reads a page. A shard has ended when GetRecords returns no further iterator. The ending sequence number of
     /// DescribeStream does not help: the embedded engine gives open shards one, too.
     pub(crate) async fn read(&self, shard: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
-        let page = self.page(shard, cursor, limit).await?;
-        let event = |record: &types::Record| self.event(record);
-        let records = page.records().iter().map(event).collect::<Result<Vec<_>, _>>()?;
-        if let Some(last) = records.last() {
-            cursor.position = Position::After(last.sequence_number().clone());
+        loop {
+            let page = self.page(shard, cursor, limit).await?;
+            let (mut records, mut is_all_trimmed) = (Vec::new(), !page.records().is_empty());
+            for record in page.records() {
+                let (made_at, event) = (made_at(record)?, self.event(record)?);
+                cursor.position = Position::After(event.sequence_number().clone());
+                if !(self.is_trimmed)(made_at) {
+                    is_all_trimmed = false;
+                    records.push(event);
+                }
+            }
+            cursor.iterator = page.next_shard_iterator;
+            if !is_all_trimmed || cursor.iterator.is_none() {
+                return Ok(Page { records, closed: cursor.iterator.is_none() });
+            }
         }
-        cursor.iterator = page.next_shard_iterator;
-        Ok(Page { records, closed: cursor.iterator.is_none() })
     }
 
     async fn page(&self, shard: &ShardId, cursor: &Cursor, limit: usize) -> Result<GetRecordsOutput, SourceError> {
@@ -157,9 +175,7 @@ impl DynamoDbStream {
 
     fn event(&self, record: &types::Record) -> Result<Record, SourceError> {
         let change = record.dynamodb().ok_or(SourceError::Incomplete("GetRecords"))?;
-        let created = change.approximate_creation_date_time();
-        let created = created.and_then(|at| DateTime::from_timestamp(at.secs(), at.subsec_nanos()));
-        let created = created.ok_or(SourceError::Incomplete("GetRecords"))?;
+        let created = made_at(record)?;
         let event = EventRecord {
             event_id: record.event_id().unwrap_or_default(),
             event_name: record.event_name().map_or("", |name| name.as_str()),
@@ -184,6 +200,13 @@ impl DynamoDbStream {
         let event = serde_json::to_value(event).map_err(crate::record::RecordError::from)?;
         Ok(Record::from_event(event)?)
     }
+}
+
+/// The engine's time at which a record was made.
+fn made_at(record: &types::Record) -> Result<DateTime<Utc>, SourceError> {
+    let made_at = record.dynamodb().and_then(types::StreamRecord::approximate_creation_date_time);
+    let made_at = made_at.and_then(|at| DateTime::from_timestamp(at.secs(), at.subsec_nanos()));
+    made_at.ok_or(SourceError::Incomplete("GetRecords"))
 }
 
 impl fmt::Debug for DynamoDbStream {

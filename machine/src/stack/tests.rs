@@ -1,6 +1,7 @@
 //! The stream of the hot table, read as the triggers read it.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_lambda_events::event::dynamodb::{Event, OperationType};
 use aws_sdk_dynamodb::primitives::Blob;
@@ -138,6 +139,23 @@ async fn a_stream_is_read_page_by_page_and_from_any_position() {
         [(Position::At(read[4].sequence_number().clone()), 4), (Position::After(read[4].sequence_number().clone()), 5)]
     {
         assert_eq!(source.read_all(&shard.id, position).await.unwrap(), read[from..]);
+    }
+}
+
+#[tokio::test]
+async fn trimmed_records_are_passed_over() {
+    let given = given().await;
+    let trimmed = AtomicUsize::new(0);
+    // The first seven: a page, and a part of the next one.
+    let stream = given.stack.stream().await.unwrap().trimmed(move |_| trimmed.fetch_add(1, Ordering::Relaxed) < 7);
+    for number in 0..12 {
+        put(&given, &format!("ACCT#{number}"), "SCHEDULED").await;
+    }
+    let source = Source::from(stream);
+    let [shard] = source.shards().await.unwrap().try_into().unwrap();
+    let mut cursor = Cursor::at(Position::TrimHorizon);
+    for want in [3, 2, 0] {
+        assert_eq!(source.read(&shard.id, &mut cursor, 5).await.unwrap().records.len(), want);
     }
 }
 

@@ -75,7 +75,7 @@ fn a_restore_begins_with_free_names_and_its_own_file() -> Result<()> {
     insta::assert_snapshot!(refused(&taken, &hot())?, @r#"step 1 is refused: the table payments-prod-restored-hot-1 is "x", expected missing; it is of an earlier restore: give another --number"#);
     insta::assert_snapshot!(refused(&began, &all())?, @"restore.json is of another restore, or of other choices; move it away, then run this again");
     insta::assert_snapshot!(refused(&|_| Ok(()), &Start { history_to: at("2026-11-20T08:59:59Z"), ..hot() })?, @"the hot table would be later than the long-term one: give --history-to 2026-11-20T09:00:00Z or later");
-    insta::assert_snapshot!(refused(&|_| Ok(()), &Start { to: at("2026-10-15T00:00:00Z"), ..hot() })?, @r#"step 1 is refused: the backups' window of hot is {"EarliestRestorableDateTime":"2026-10-16T00:00:00+00:00","LatestRestorableDateTime":1795168800.5,"PointInTimeRecoveryStatus":"ENABLED"}, expected a window with 2026-10-15T00:00:00Z; choose an instant to which the hot table can be restored, and start again"#);
+    insta::assert_snapshot!(refused(&|_| Ok(()), &Start { to: at("2026-10-15T20:00:00Z"), ..hot() })?, @r#"step 1 is refused: the backups' window of hot is {"EarliestRestorableDateTime":"2026-10-16T00:00:00+00:00","LatestRestorableDateTime":1795168800.5,"PointInTimeRecoveryStatus":"ENABLED"}, expected a window with 2026-10-15T20:00:00Z; choose an instant to which the hot table can be restored, and start again"#);
     // The same start is done.
     let mut world = World::new()?;
     let note = noted(&mut world, &hot())?;

@@ -122,7 +122,7 @@ fn named(path: &Path) -> Option<(BusinessDate, u32)> {
     let rest = path.as_ref().strip_prefix(FileKind::Sealed.folder())?.strip_prefix('/')?;
     let (date, name) = rest.strip_prefix(DATE)?.split_once('/')?;
     let (date, number) = (date.parse().ok()?, name.strip_suffix(FileKind::Sealed.ending())?.parse().ok()?);
-    (self::path(date, number) == *path).then_some((date, number))
+    (number > 0 && self::path(date, number) == *path).then_some((date, number))
 }
 
 /// Whether the part was written to this path.
@@ -157,9 +157,12 @@ mod tests {
         let date = "2026-11-20".parse().unwrap();
         assert_eq!(path(date, 7).as_ref(), "sealed/date=2026-11-20/000007.parquet");
         assert_eq!(named(&path(date, 7)), Some((date, 7)));
-        for other in
-            ["sealed/date=2026-11-20/7.parquet", "sealed/date=2026-11-31/000007.parquet", "sealed/000007.parquet"]
-        {
+        for other in [
+            "sealed/date=2026-11-20/000000.parquet",
+            "sealed/date=2026-11-20/7.parquet",
+            "sealed/date=2026-11-31/000007.parquet",
+            "sealed/000007.parquet",
+        ] {
             assert_eq!(named(&Path::from(other)), None, "{other}");
         }
     }

@@ -1,8 +1,11 @@
 //! The data of sealed payments leaves the long-term table, and nobody sees a difference.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStoreExt as _;
 use payments_model::{PaymentData, PaymentId};
+use payments_sealed::encode;
 use payments_tests::LogLines;
 use payments_tests::prelude::*;
 
@@ -200,6 +203,20 @@ async fn nothing_of_a_part_that_is_not_believed_is_cleared() -> Result<()> {
     let error = seal(&world.functions_in(&Dependencies { reports, ..dependencies })?).await;
     assert_fails(error, &path);
 
+    // A part before it was replaced by one with fewer rows.
+    let (mut all, count) = (parts(&world).await?, parts(&world).await?.len());
+    let ((second, ..), (first, part, rows, bytes)) = (all.pop().context("a part")?, all.pop().context("a part")?);
+    world.outside.reports.put(&first.as_str().into(), encode(&part.name, &rows[..1])?.into()).await?;
+    assert_fails(seal(world.functions()).await, &second);
+    world.outside.reports.put(&first.as_str().into(), bytes.into()).await?;
+    seal(world.functions()).await?;
+    // The last one was replaced: its payments are not sealed again, though no part has them.
+    let (last, part, rows, bytes) = parts(&world).await?.pop().context("a part")?;
+    world.outside.reports.put(&last.as_str().into(), encode(&part.name, &rows[..1])?.into()).await?;
+    assert_fails(seal(world.functions()).await, &last);
+    assert_eq!(parts(&world).await?.len(), count);
+    world.outside.reports.put(&last.as_str().into(), bytes.into()).await?;
+
     // Once data was cleared, no other part takes the place of one that is gone.
     seal(world.functions()).await?;
     let all = parts(&world).await?;
@@ -210,4 +227,34 @@ async fn nothing_of_a_part_that_is_not_believed_is_cleared() -> Result<()> {
     assert!(error.to_string().contains(&path), "{error}");
     assert_eq!(parts(&world).await?.len(), 0);
     Ok(())
+}
+
+/// Somebody changes an item between the look and the clear: the clear does not see what it would write over, so it writes nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn details_that_changed_after_the_look_are_not_cleared() -> Result<()> {
+    let (world, ids, shown) = sealed_day(0).await?;
+    world.set_clock(CLEARED_AT)?;
+    let (world, id) = (Arc::new(world), PaymentId::derive(&"tenant".parse()?, &"three".parse()?).to_string());
+    let (inside, changed) = (Arc::clone(&world), id.clone());
+    let once = AtomicBool::new(false);
+    let partition = format!("PAY#{id}");
+    let before = world.details(&id).await?.pop().context("details")?;
+    let recorder = interrupted(
+        move |call| {
+            let is_clear = call.operation == "UpdateItem" && call.input()["Key"]["pk"]["S"] == partition;
+            is_clear && !once.swap(true, Ordering::Relaxed)
+        },
+        move || {
+            let (inside, changed) = (Arc::clone(&inside), changed.clone());
+            async move { inside.update_details(&changed, "SET payeeAccountId = :payee", &[(":payee", text("other"))]).await }
+        },
+    );
+    let outcome = seal(&world.functions_over(&recorder).await?).await?;
+    assert_eq!((&outcome["cleared"], &outcome["sealDiffers"]), (&json!(2), &json!(0)), "{outcome}");
+    assert_eq!(places(&world, &id).await?, [None], "it has its text");
+    // The next run looks again.
+    assert_eq!(seal(world.functions()).await?["sealDiffers"], 1);
+    world.put_items(&world.environment.tables.history, [before]).await?;
+    assert_eq!(seal(world.functions()).await?["cleared"], 1);
+    assert_cleared(&world, &ids, &shown, "at last").await
 }

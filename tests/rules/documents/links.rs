@@ -8,7 +8,7 @@ use crate::tree::{files, in_repository, read};
 
 /// Pages that texts of the code and the template refer to by their headings, with the most bytes that each may have.
 const PAGES: [(&str, usize); 3] =
-    [("docs/alarms.md", 38 * 1024 + 512), ("docs/operations.md", 26 * 1024), ("docs/restore.md", 14_080)];
+    [("docs/alarms.md", 38 * 1024 + 768), ("docs/operations.md", 26 * 1024), ("docs/restore.md", 14_080)];
 
 /// Pages that a newcomer reads first, with the most bytes that each may have.
 const FIRST: [(&str, usize); 2] = [("README.md", 7 * 1024), ("ARCHITECTURE.md", 26 * 1024)];

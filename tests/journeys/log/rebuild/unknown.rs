@@ -155,6 +155,9 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     ensure!(store.change_switch(&switch).await?, "it is turned");
     undos(&store, is_again, now).await?;
     limits(&store, is_again, now).await?;
+    // Parts are cleared one after the other, and each restore puts off the next clear.
+    store.begin_clear("2026-12-01".parse()?, 1 + u32::from(is_again)).await?;
+    store.clear_not_before(now.saturating_add(TimeDelta::days(is_again.into()))).await?;
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");
