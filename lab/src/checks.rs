@@ -3,6 +3,7 @@
 pub(crate) mod acknowledged;
 pub(crate) mod checker;
 pub(crate) mod cleared;
+pub(crate) mod cleared_again;
 pub(crate) mod dates;
 pub(crate) mod expectations;
 pub(crate) mod recounts;

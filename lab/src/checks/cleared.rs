@@ -1,6 +1,6 @@
 //! The law of cleared data: details and their sealed row say the same, and no data is cleared too early.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_smithy_types::base64;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -16,7 +16,7 @@ use crate::time::CLOCKS_AGREE;
 const LEAST_CLEARED: usize = 256;
 
 /// The notes of clears: the parts of a date, and the instant before which nothing is cleared.
-const NOTES: &str = "RUNS#CLEARED";
+pub(crate) const NOTES: &str = "CLEARED";
 const NOT_BEFORE: &str = "NOT-BEFORE";
 
 /// A sealed payment, and its place in the parts.
@@ -30,7 +30,7 @@ pub(crate) struct Sealed<'p> {
 }
 
 impl Sealed<'_> {
-    fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.row["paymentId"].as_str().unwrap_or_default()
     }
 
@@ -57,7 +57,7 @@ impl Sealed<'_> {
 }
 
 /// Whether the place of a row has replaced the data of details.
-fn is_cleared(details: &Value) -> bool {
+pub(crate) fn is_cleared(details: &Value) -> bool {
     text(details, "codec") == "file"
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn check_times(
 }
 
 /// The instant before which a restore forbids clears.
-fn not_before(tables: &Tables) -> Option<DateTime<Utc>> {
+pub(crate) fn not_before(tables: &Tables) -> Option<DateTime<Utc>> {
     let note = tables.history.get(&(NOTES.to_owned(), NOT_BEFORE.to_owned()))?;
     text(note, "at").parse().ok()
 }
@@ -158,7 +158,10 @@ pub(crate) fn check_end(
     let left = old.filter(|it| heads.get(it.id()).is_some_and(|head| it.chain(head, tables).iter().any(is_left)));
     let mut found: Vec<String> = left.map(|it| format!("{} was not cleared: {}", it.id(), it.place)).collect();
     let notes = tables.history.iter().filter(|((pk, sk), _)| pk == NOTES && sk != NOT_BEFORE);
-    let undone = notes.filter(|(_, note)| note["begun"] != note["done"]);
+    let numbers = |set: &Value| -> BTreeSet<String> {
+        set["NS"].as_array().into_iter().flatten().map(Value::to_string).collect()
+    };
+    let undone = notes.filter(|(_, note)| numbers(&note["begun"]) != numbers(&note["done"]));
     found.extend(undone.map(|(_, note)| format!("a clear began and is not done: {note}")));
     found
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::checks::checker::{Checker, tables};
 use crate::checks::cleared::{self, Sealed};
+use crate::checks::cleared_again;
 use crate::facts::heads::{Tables, due_of, id_of, is_of_head, last_change};
 use crate::settings::Settings;
 use crate::world::bank::Bank;
@@ -91,6 +92,9 @@ pub(crate) async fn check_end(
     let days = TimeDelta::days(clears_after.into());
     checker.violations.extend(cleared::check_end(&payments(&parts), &heads(&tables), (&tables, days, now)));
     check(bank, files, &tables, (settings, checker)).await?;
+    if cleared::not_before(&tables).is_none_or(|until| until <= now) {
+        checker.violations.extend(cleared_again::check(bank, &payments(&parts), &tables).await?);
+    }
     Ok(parts.into_iter().filter_map(|part| part.rows.into_iter().next()).collect())
 }
 

@@ -20,6 +20,7 @@ use super::random::happens;
 use crate::engine::Direct;
 use row::{Held, Row, Seen};
 
+pub use replies::CHANGED;
 pub use table::Weakness;
 
 /// The number of swallowed calls in a thousand.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::call::Reply;
-use super::replies::{acknowledge, find_none_hot, forget, second_is_another, settle_anew};
+use super::replies::{acknowledge, find_none_hot, forget, hide_changes, second_is_another, settle_anew};
 use super::row::{Held, Row, Seen, answer, input, swallows};
 use super::take_out::{CHECKPOINTS, counting, is_of_log, remove_clause, remove_condition, remove_consistency};
 use super::{first_details, lanes, reservations};
@@ -113,6 +113,8 @@ pub enum Weakness {
     SealedHot,
     /// The clear does not look at the age of a part.
     EarlyClear,
+    /// The clear does not compare rows with payments, and its writes have no condition.
+    ClearedDiffering,
     /// The clear names another row than the one that it has compared.
     RecordWithoutRow,
     /// A run of an undo that begins again after a restore trusts the results of the first one, and does not read its plan.
@@ -332,6 +334,17 @@ static TABLE: &[(Weakness, Row)] = &[
         }),
     ),
     (Weakness::SealedHot, answer(&["seal"], find_none_hot)),
+    (
+        Weakness::ClearedDiffering,
+        Row {
+            answer: hide_changes,
+            ..input(&["seal"], |seen| {
+                if seen.is("UpdateItem", "Key", |key| text(key, "pk").starts_with("PAY#")) {
+                    remove_condition(seen.input);
+                }
+            })
+        },
+    ),
     (
         Weakness::RecordWithoutRow,
         input(&["seal"], |seen| {
