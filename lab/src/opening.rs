@@ -126,7 +126,7 @@ pub(crate) async fn build(
         amends: settings.outages.is_empty(),
         redates,
         undos: undos::are_in(settings, seed),
-        clears_after: settings.clears_after(),
+        clears_after: settings.seal_ages().map(|(_, clears_after)| clears_after),
         limits,
         shards: stack.environment.shards.to_string().parse()?,
         receivers,

@@ -17,6 +17,12 @@ pub(crate) const FAULTY: &str = "faulty";
 /// Shorter months seal no date: each other month of so many days does.
 const LEAST_DAYS_TO_SEAL: u32 = 8;
 
+/// Months of so many days seal and clear at the ages of a deployed stack.
+const LEAST_DAYS_OF_REAL_AGES: u32 = 100;
+
+/// The days after which a deployed stack seals a date, and then clears its data.
+const REAL_AGES: (u32, u32) = (50, 36);
+
 /// The settings of a month.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -61,16 +67,18 @@ impl Settings {
         Self { weakness: Some(weakness), ..self }
     }
 
-    /// Returns the days after which dates are sealed, in a month that lasts so long. A restore takes back less than a day.
-    pub(crate) fn seals_after(&self) -> Option<u32> {
+    /// Returns the days after which dates are sealed, and after which their data is then cleared, in a month that seals dates. A restore
+    /// takes back less than a day.
+    pub(crate) fn seal_ages(&self) -> Option<(u32, u32)> {
+        if self.days < LEAST_DAYS_TO_SEAL || !self.outages.is_empty() {
+            return None;
+        }
+        if self.days >= LEAST_DAYS_OF_REAL_AGES {
+            return Some(REAL_AGES);
+        }
         let mut random = Seed(self.seed).source("seals in the month");
-        let seals = self.days >= LEAST_DAYS_TO_SEAL && self.outages.is_empty() && happens(&mut random, 500);
-        seals.then(|| random.u32(1..4))
-    }
-
-    /// Returns the days after which the data of sealed parts is cleared, in a month that seals dates.
-    pub(crate) fn clears_after(&self) -> Option<u32> {
-        self.seals_after().map(|_| Seed(self.seed).source("clears in the month").u32(1..3))
+        let clears_after = Seed(self.seed).source("clears in the month").u32(1..3);
+        happens(&mut random, 500).then(|| (random.u32(1..4), clears_after))
     }
 
     /// Tells the functions what this month has.
@@ -86,12 +94,10 @@ impl Settings {
         if self.outages.is_empty() {
             environment.max_report_rows = [2, 7, 100_000][usize::from(self.seed.to_le_bytes()[0]) % 3];
         }
-        if let Some(days) = self.seals_after() {
-            (environment.seal_after_days, environment.max_part_rows) = (days, 3);
-        }
-        if let Some(days) = self.clears_after() {
+        if let Some((seals_after, clears_after)) = self.seal_ages() {
+            (environment.seal_after_days, environment.max_part_rows) = (seals_after, 3);
             let is_early = self.weakness == Some(Weakness::EarlyClear);
-            environment.clear_after_days = if is_early { 0 } else { days };
+            environment.clear_after_days = if is_early { 0 } else { clears_after };
         }
         environment.dispatch_attempts = self.dispatch_attempts();
         environment.machine_clients = [DEVELOPMENT_CLIENT, FAULTY].join(",");

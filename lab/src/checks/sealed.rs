@@ -40,7 +40,7 @@ pub(crate) async fn check(
     tables: &Tables,
     (settings, checker): (&Settings, &mut Checker),
 ) -> Result<()> {
-    let Some((days, clears_after)) = settings.seals_after().zip(settings.clears_after()) else { return Ok(()) };
+    let Some((days, clears_after)) = settings.seal_ages() else { return Ok(()) };
     let parts = parts(files).await?;
     let mut found = check_parts(&parts);
     found.extend(check_rows(&parts, tables));
@@ -66,7 +66,7 @@ pub(crate) async fn check_end(
     files: &Arc<dyn ObjectStore>,
     (settings, checker): (&Settings, &mut Checker),
 ) -> Result<Vec<Value>> {
-    let Some((after, clears_after)) = settings.seals_after().zip(settings.clears_after()) else {
+    let Some((after, clears_after)) = settings.seal_ages() else {
         return Ok(Vec::new());
     };
     let now = bank.time.now();

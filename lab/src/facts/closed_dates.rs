@@ -9,8 +9,9 @@ use crate::facts::zone::Zone;
 /// The actor that moves payments off closed dates for the bank, in heads and details.
 pub(crate) const REDATE: &str = "b:redate";
 
-/// Easter 2026.
-const HOLIDAYS: [&str; 2] = ["2026-04-03", "2026-04-06"];
+/// The holidays on weekdays of 120 days of each begin.
+const HOLIDAYS: [&str; 7] =
+    ["2026-04-03", "2026-04-06", "2026-05-04", "2026-05-25", "2026-12-25", "2026-12-28", "2027-01-01"];
 
 /// Whether the banks are closed on a date.
 pub(crate) fn is_closed(date: NaiveDate) -> bool {

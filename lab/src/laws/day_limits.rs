@@ -13,6 +13,9 @@ use crate::plans::limits::{LIMITED, Limit};
 pub(crate) struct Claims {
     /// The payments of each date, and what each adds to the limited sum.
     by_date: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The dates without a claim since a restore. The restored table may have reserved nothing of them: then the next claim of the date
+    /// reserves all.
+    restored: BTreeSet<String>,
 }
 
 impl Claims {
@@ -36,14 +39,16 @@ impl Claims {
         let date = due_of(after).0;
         let sum = if text(after, "currency") == LIMITED { number(after, "amountMinor") } else { 0 };
         self.by_date.entry(date.to_owned()).or_default().insert(id_of(text(after, "sk")).to_owned(), sum);
+        self.restored.remove(date);
         let (claimed, limit) = (self.of_date(date), limit_of(date));
         let is_beyond = claimed.payments > limit.payments || claimed.sum > limit.sum;
         is_beyond.then(|| format!("was claimed beyond the limit of {date}: {claimed:?} of {limit:?}"))
     }
 
-    /// Forgets claims that a restore took back, or may have.
+    /// Forgets claims that a restore took back, or may have. A restore is over.
     pub(crate) fn forget(&mut self, lost: &BTreeSet<String>) {
         self.by_date.values_mut().for_each(|claimed| claimed.retain(|id, _| !lost.contains(id)));
+        self.restored = self.by_date.keys().cloned().collect();
     }
 
     /// Compares the claims with those that the hot table has as reserved: never fewer and, if `is_exact`, as many.
@@ -52,7 +57,8 @@ impl Claims {
             let item = hot.get(&("CLAIMS".to_owned(), date.clone()));
             let of = |name: &str| item.map_or(0, |item| number(item, name));
             let (claimed, reserved) = (self.of_date(date), Limit { payments: of("payments"), sum: of(LIMITED) });
-            let is_fewer = reserved.payments < claimed.payments || reserved.sum < claimed.sum;
+            let is_unset = self.restored.contains(date) && reserved == Limit::default();
+            let is_fewer = !is_unset && (reserved.payments < claimed.payments || reserved.sum < claimed.sum);
             let is_wrong = is_fewer || is_exact && reserved != claimed;
             is_wrong.then(|| format!("{claimed:?} of {date} was claimed, and {reserved:?} is reserved"))
         };
@@ -114,6 +120,11 @@ mod tests {
                 "{payments} {sum}"
             );
         }
+        assert_eq!(claims.check_reserved(&BTreeMap::new(), false).len(), 1);
+        // A restored table may have reserved nothing, until the date's next claim.
+        claims.forget(&BTreeSet::new());
+        assert_eq!(claims.check_reserved(&BTreeMap::new(), false), [""; 0]);
+        claimed(&mut claims, &[3], "GBP", (9, 90));
         assert_eq!(claims.check_reserved(&BTreeMap::new(), false).len(), 1);
     }
 }
