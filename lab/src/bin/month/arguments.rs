@@ -25,7 +25,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1, value_parser = whole(1..=1_000_000))]
     seeds: u64,
 
-    /// Play two more months, with seeds drawn from this text, such as the hash of a commit.
+    /// Play two more months, with seeds drawn from this text, such as the hash of a commit. The second has 120 days with a payment each:
+    /// it seals and clears at the ages of a deployed stack.
     #[arg(long, value_name = "TEXT")]
     drawn_from: Option<String>,
 
@@ -90,10 +91,15 @@ Examples:
 /// The number of months that are drawn from a text.
 const DRAWN: u64 = 2;
 
+/// The days of the last of them, and its payments a day.
+const LONG: (u32, usize) = (120, 1);
+
 impl Arguments {
     /// Returns the month of a seed.
     pub(crate) fn settings(&self, seed: u64) -> Settings {
-        let settings = Settings::new(seed, self.days, self.payments());
+        let is_long = self.drawn().last() == Some(&seed);
+        let (days, payments) = if is_long { LONG } else { (self.days, self.payments()) };
+        let settings = Settings::new(seed, days, payments);
         let without: BTreeSet<FaultKind> = self.without.iter().copied().collect();
         let outages: &'static [Outage] = self.outage.clone().leak();
         let settings = Settings { without, weakness: self.weakness, outages, ..settings };
@@ -113,14 +119,17 @@ impl Arguments {
 
     /// Returns the seeds: those in a row, and those that are drawn.
     pub(crate) fn seeds(&self) -> Vec<u64> {
-        let mut seeds: Vec<u64> = (self.seed..self.seed.saturating_add(self.seeds)).collect();
-        for number in self.drawn_from.is_some().then_some(0..DRAWN).into_iter().flatten() {
+        (self.seed..self.seed.saturating_add(self.seeds)).chain(self.drawn()).collect()
+    }
+
+    fn drawn(&self) -> Vec<u64> {
+        let draw = |number: u64| {
             let mut hasher = DefaultHasher::new();
             (&self.drawn_from, number).hash(&mut hasher);
             // Small enough to be typed, and apart from those that people choose.
-            seeds.push(1_000_000 + hasher.finish() % 1_000_000_000);
-        }
-        seeds
+            1_000_000 + hasher.finish() % 1_000_000_000
+        };
+        self.drawn_from.iter().flat_map(|_| (0..DRAWN).map(draw)).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
-use payments_lab::{Act, FaultCounts, FaultKind, Month, play_watched};
+use payments_lab::{Act, FaultCounts, FaultKind, Month, Settings, play_watched};
 use payments_machine::progress::Progress;
 
 use crate::arguments::Arguments;
@@ -12,13 +12,13 @@ use crate::show::tell;
 
 /// Plays all seeds, several at once, and shows each month when it is over. Returns them in the order of their seeds.
 pub(crate) fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
-    let seeds = arguments.seeds();
-    let days = u64::try_from(seeds.len())?.saturating_mul(arguments.days.into());
+    let settings: Vec<Settings> = arguments.seeds().into_iter().map(|seed| arguments.settings(seed)).collect();
+    let days = settings.iter().map(|month| u64::from(month.days)).sum();
     let (progress, over) = (Progress::on_stderr(days, &["days"])?, AtomicU64::new(0));
-    let mut months = each(seeds.len(), arguments.threads(), |place| {
-        let settings = arguments.settings(seeds[place]);
-        let month = play_watched(&settings, || progress.show(&[over.fetch_add(1, Ordering::Relaxed) + 1]))?;
-        tell(arguments.json, &month, &settings)?;
+    let mut months = each(settings.len(), arguments.threads(), |place| {
+        let settings = &settings[place];
+        let month = play_watched(settings, || progress.show(&[over.fetch_add(1, Ordering::Relaxed) + 1]))?;
+        tell(arguments.json, &month, settings)?;
         Ok(month)
     })?;
     progress.clear();
