@@ -41,8 +41,10 @@ const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
 const DAY = 86_400;
 const now = Date.parse(answered(await ask("/sandbox/clock"), 200).json.now);
 const later = (days) => new Date(now + days * DAY * 1_000).toISOString().slice(0, 10);
-// The next Saturday after the fortnight that passes.
-const saturday = later(15 + ((6 - new Date(now + 15 * DAY * 1_000).getUTCDay() + 7) % 7));
+const weekday = new Date(now).getUTCDay();
+// A fortnight passes, until a Sunday: on a closed date the first screen has one more text.
+const sunday = 14 + ((7 - weekday) % 7);
+const saturday = later(sunday + 6);
 const order = (more) => ({ payeeAccountId: "landlord", amountMinor: 2_218, currency: "GBP", scheduledFor: later(0), ...more });
 
 /** Makes the troubles, and returns the payments of some. */
@@ -50,14 +52,14 @@ async function made() {
   answered(await ask("/webhook-endpoints/books", { method: "PUT", body: { url: "http://127.0.0.1:9/hook", description: "" } }), 201);
   const stuck = await create({ ask }, "acc-stuck", "stuck", order({ reference: "SANDBOX-NEVER" }));
   const contradicted = await create({ ask }, "acc-told", "told", order({ reference: "SANDBOX-CONTRADICTING" }));
-  await create({ ask }, "acc-today", "today", order({ scheduledFor: later(14) }));
+  await create({ ask }, "acc-today", "today", order({ scheduledFor: later(sunday) }));
   const unread = await create({ ask }, "acc-lost", "lost", order({ scheduledFor: later(2) }));
   const moved = await create({ ask }, "acc-closed", "closed", order({ scheduledFor: saturday, dateRule: "none" }));
   const details = (id) => ({ TableName: "payment-history", Key: { pk: { S: `PAY#${id}` }, sk: { S: "DETAILS" } } });
   await table("UpdateItem", { ...details(unread), UpdateExpression: "REMOVE currency" });
   // As if the calendar had been open when the payment was created.
   await table("UpdateItem", { ...details(moved), UpdateExpression: "SET dateRule = :rule", ExpressionAttributeValues: { ":rule": { S: "following" } } });
-  for (let day = 0; day < 14; day += 1) await advance({ ask }, DAY);
+  for (let day = 0; day < sunday; day += 1) await advance({ ask }, DAY);
   // A count that nobody made.
   await table("UpdateItem", {
     TableName: "payments", Key: { pk: { S: "COUNTS#0" }, sk: { S: later(0) } },

@@ -132,6 +132,7 @@ impl Day<'_> {
                 h1 tabindex="-1" {
                     (self.times.date(self.date)) @if self.date == self.today { " " span class="quiet" { "today" } }
                 }
+                @if let Some(mark) = self.mark(self.date) { p class="quiet" { (mark) } }
                 nav class="row" aria-label="Dates" {
                     @if self.date > BusinessDate::MIN { (self.beside(self.date.minus_days(1), "Day before", ("‹ ", ""))) }
                     @if self.date < BusinessDate::MAX { (self.beside(self.date.plus_days(1), "Day after", ("", " ›"))) }
@@ -140,7 +141,6 @@ impl Day<'_> {
                     input id="date" name="date" type="date" value=(self.date) required aria-label="Another date";
                     button { "Show" }
                 }
-                @if let Some(mark) = self.mark(self.date) { p class="quiet" { (mark) } }
             }
         };
         live_top(&heading, self.times)
