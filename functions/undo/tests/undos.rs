@@ -11,7 +11,9 @@ use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use object_store::ObjectStoreExt as _;
 use payments_machine::given::Given;
-use payments_model::{Actor, BusinessDate, Event, Failure, Head, LAST_CREATE, Settlement, Status, UndoId};
+use payments_model::{
+    Actor, BusinessDate, DataHash, Event, Failure, Head, LAST_CREATE, SealedData, Settlement, Status, UndoId,
+};
 use payments_store::DueSort;
 use serde_json::json;
 use undo::{Config, PlanOutcome, Undo, UndoOutcome};
@@ -174,6 +176,21 @@ async fn a_create_that_was_cut_off_is_completed_and_cancelled_or_listed_if_it_is
         let head = alone.given.store.head(&payment.key()).await?.map(|head| head.state.status());
         assert_eq!(head, (end == "cancelled").then_some(Status::Cancelled));
     }
+    Ok(())
+}
+
+/// It had ended, so a head that is lost is not built anew.
+#[tokio::test]
+async fn a_sealed_payment_without_a_head_is_lost_and_not_created() -> Result<()> {
+    let alone = Alone::start().await?;
+    let payment = alone.cut_off("one", TODAY).await?;
+    let plan = alone.plan(by_ids(&[&payment])).await?;
+    let store = &alone.given.store;
+    let details = store.all_details(payment.payment_id).await?.pop().context("no details")?;
+    let sealed = SealedData { place: "2026-11-20/1/0".parse()?, hash: DataHash::new("{}") };
+    assert!(store.clear_data(&details, Some(&sealed), None).await?);
+    assert_eq!(ends(&alone.run(&plan, false).await?), json!({ "lost": 1 }));
+    assert!(store.head(&payment.key()).await?.is_none());
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use payments_model::{Amended, Details, DetailsKey, Head, State, Status, UtcSecond};
+use payments_model::{Amended, Details, DetailsKey, Head, Instruction, PaymentData, State, Status, UtcSecond};
 use payments_store::{StoreError, StoredHead, expiry_of_reported};
 
 use super::except::{Except, Rest, without};
@@ -204,8 +204,9 @@ fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
             let is_unsettled = seen.known.reported.is_some();
             return Ok(if is_unsettled { unsettled(decision) } else { decision });
         }
-        (None, Some(details)) if details.is_sealed() => {
-            return Ok(decision.finds(Finding::DetailsLost, "it is sealed, and there is no head".to_owned()));
+        (None, Some(Details { instruction: Instruction { data: Some(PaymentData::Sealed(sealed)), .. }, .. })) => {
+            let why = format!("it had ended, as its sealed row {} says, and there is no head", sealed.place);
+            return Ok(decision.finds(Finding::DetailsLost, why));
         }
         (None, Some(details)) => Some(StoredHead::new(Head::scheduled(details))?),
         (None, None) => {
