@@ -1,5 +1,6 @@
-//! In the end of a month, cleared details come back as a restore of their table brings them, and somebody has changed them: the clear
-//! leaves them alone until they are mended.
+//! The law of cleared data that comes back changed: a clear leaves it alone until it is mended.
+//!
+//! In the end of a month, cleared details come back as a restore of their table brings them, and somebody has changed them.
 
 use anyhow::{Result, anyhow};
 use chrono::TimeDelta;
