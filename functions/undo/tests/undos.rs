@@ -179,7 +179,7 @@ async fn a_create_that_was_cut_off_is_completed_and_cancelled_or_listed_if_it_is
     Ok(())
 }
 
-/// It had ended, so a head that is lost is not built anew.
+/// A sealed payment had ended, so a head that is lost is not built anew.
 #[tokio::test]
 async fn a_sealed_payment_without_a_head_is_lost_and_not_created() -> Result<()> {
     let alone = Alone::start().await?;
