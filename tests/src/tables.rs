@@ -1,6 +1,6 @@
 //! A test's tools beside the API of its world: run the sweeper, change items, and read units and metrics.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_sdk_dynamodb::primitives::Blob;
@@ -46,15 +46,15 @@ pub fn json_of_item(item: &Item) -> Value {
     Value::Object(item.iter().map(|(name, value)| (name.clone(), json_of(value))).collect())
 }
 
-/// A value in DynamoDB's JSON; null if no item of ours has its type.
+/// A value in DynamoDB's JSON; null if no item of ours has its type. Sets, which have no order, are sorted.
 pub fn json_of(value: &AttributeValue) -> Value {
     match value {
         AttributeValue::S(text) => json!({ "S": text }),
         AttributeValue::N(number) => json!({ "N": number }),
         AttributeValue::Bool(truth) => json!({ "BOOL": truth }),
         AttributeValue::B(bytes) => json!({ "B": STANDARD.encode(bytes) }),
-        AttributeValue::Ss(texts) => json!({ "SS": texts }),
-        AttributeValue::Ns(numbers) => json!({ "NS": numbers }),
+        AttributeValue::Ss(texts) => json!({ "SS": texts.iter().collect::<BTreeSet<_>>() }),
+        AttributeValue::Ns(numbers) => json!({ "NS": numbers.iter().collect::<BTreeSet<_>>() }),
         AttributeValue::L(list) => json!({ "L": list.iter().map(json_of).collect::<Vec<_>>() }),
         AttributeValue::M(map) => json!({ "M": json_of_item(map) }),
         _ => Value::Null,
