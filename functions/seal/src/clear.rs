@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use chrono::TimeDelta;
 use payments_boot::Deadline;
-use payments_model::{BusinessDate, HeadKey, PaymentId, SealedPlace, UtcSecond};
+use payments_model::{BusinessDate, HeadKey, PaymentId, SealedPlace};
 use payments_sealed::{Folder, Part, SealedError, SealedRow, damaged, path};
 use payments_store::{Cleared, MAX_BATCH_GET, StoredDetails};
 use payments_work::{at_once, retried};
 
-use crate::compared::{ToClear, compared};
+use crate::compared::{Ends, ToClear, compared};
 use crate::date::{MAX_NAMED, READS_AT_ONCE};
 use crate::error::SealError;
 use crate::function::{LATE_AFTER_DAYS, Seal, pass_over};
@@ -24,8 +24,9 @@ use crate::stop::{Stop, readable};
 /// a write of 2 units for structured data of 8 KB, or 9 at most.
 pub const CLEARS_PER_SECOND: u32 = 500;
 
-/// The days by which a payment is deleted before its part: DynamoDB deletes an item some days after its end, and details name their row.
+/// The days by which details end before their part, and the head before them.
 const BEFORE_PART: u32 = 60;
+const BEFORE_DETAILS: u32 = 14;
 
 /// A row of a part.
 struct Row {
@@ -190,13 +191,13 @@ impl Seal {
 
     /// Returns whether all items were as they had been read. The head comes last: it is found by its details.
     async fn clear_payment(&self, left: &ToClear, deadline: &Deadline) -> Result<bool, Stop> {
-        let (mut is_whole, until) = (true, left.until);
+        let (mut is_whole, until) = (true, left.ends.map(|ends| ends.details));
         for (stored, sealed) in &left.details {
             let clear = async || self.store.clear_data(stored, sealed.as_ref(), until).await;
             is_whole &= retried(deadline, clear).await?;
         }
-        if let (Some(head), Some(until)) = (&left.head, until) {
-            is_whole &= retried(deadline, async || self.store.keep_head_until(head, until).await).await?;
+        if let (Some(head), Some(ends)) = (&left.head, left.ends) {
+            is_whole &= retried(deadline, async || self.store.keep_head_until(head, ends.head).await).await?;
         }
         Ok(is_whole)
     }
@@ -222,7 +223,7 @@ impl Seal {
         let hot = retried(deadline, async || self.store.hot_heads(&keys).await).await?;
         let hot: HashSet<HeadKey> = hot.into_iter().map(|(key, _)| key).collect();
         let mut heads: HashMap<HeadKey, _> = heads.into_iter().collect();
-        let until = kept_until(part);
+        let ends = ends(part);
         let look = |(row, found): (Row, Result<(HeadKey, Vec<StoredDetails>), String>)| {
             let same = || {
                 let (key, all) = found?;
@@ -231,7 +232,7 @@ impl Seal {
                 }
                 let head = heads.remove(&key).ok_or("the long-term table lacks its head")?;
                 let head = head.map_err(|error| error.to_string())?;
-                compared((part, &row.sealed), (row.place, until), head, all).map(|left| Looked::Same(Box::new(left)))
+                compared((part, &row.sealed), (row.place, ends), head, all).map(|left| Looked::Same(Box::new(left)))
             };
             (row.payment_id, same().unwrap_or_else(Looked::Differs))
         };
@@ -239,8 +240,9 @@ impl Seal {
     }
 }
 
-/// The end of retention of a part's payments, if the part has one.
-fn kept_until(part: &Part) -> Option<UtcSecond> {
-    let days = part.name.kept_days.checked_sub(BEFORE_PART)?;
-    Some(part.name.sealed_at.saturating_add(TimeDelta::days(days.into())))
+/// The ends of retention of a part's payments, if the part has one.
+fn ends(part: &Part) -> Option<Ends> {
+    let days = part.name.kept_days.checked_sub(BEFORE_PART + BEFORE_DETAILS)?;
+    let head = part.name.sealed_at.saturating_add(TimeDelta::days(days.into()));
+    Some(Ends { head, details: head.saturating_add(TimeDelta::days(BEFORE_DETAILS.into())) })
 }

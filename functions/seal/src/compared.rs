@@ -14,8 +14,16 @@ pub(crate) struct ToClear {
     pub(crate) details: Vec<(StoredDetails, Option<SealedData>)>,
     /// The head, if the end of its retention changes.
     pub(crate) head: Option<StoredHead>,
-    /// The end of retention of all of them.
-    pub(crate) until: Option<UtcSecond>,
+    pub(crate) ends: Option<Ends>,
+}
+
+/// The ends of retention of a payment's items. DynamoDB deletes an item hours or days after its end, in any order.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends {
+    /// The end of the head. Nothing lists a payment without it, so details are gone from no list.
+    pub(crate) head: UtcSecond,
+    /// The end of the details, which name their row.
+    pub(crate) details: UtcSecond,
 }
 
 impl ToClear {
@@ -33,7 +41,7 @@ impl ToClear {
 /// Returns what is left to clear of a payment, or the reason why its row and the tables do not say the same.
 pub(crate) fn compared(
     (part, sealed): (&Part, &SealedRow),
-    (place, until): (SealedPlace, Option<UtcSecond>),
+    (place, ends): (SealedPlace, Option<Ends>),
     head: StoredHead,
     all: Vec<StoredDetails>,
 ) -> Result<ToClear, String> {
@@ -52,12 +60,12 @@ pub(crate) fn compared(
             // As readers find it.
             sealed.text_with(stored.known().payment_id, *hash).map_err(|error| error.to_string())?;
         }
-        if place.is_some() || stored.kept_until() < until {
+        if place.is_some() || stored.kept_until() < ends.map(|ends| ends.details) {
             details.push((stored, place));
         }
     }
-    let head = Some(head).filter(|head| head.kept_until() < until);
-    Ok(ToClear { details, head, until })
+    let head = Some(head).filter(|head| head.kept_until() < ends.map(|ends| ends.head));
+    Ok(ToClear { details, head, ends })
 }
 
 /// The details with their data, from the row if they name it.

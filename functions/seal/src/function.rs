@@ -25,6 +25,9 @@ pub const RESERVED: TimeDelta = TimeDelta::seconds(60);
 /// The dates that a run looks at. A payment that ends later than that stays in the tables alone.
 const LOOK_BACK_DAYS: u32 = 400;
 
+/// The days within which a part that is old enough is cleared, or its payments are corrected.
+const CLEARED_WITHIN_DAYS: u32 = 14;
+
 /// The days after which a date that could be sealed or cleared is late: three nights of the schedule.
 pub(crate) const LATE_AFTER_DAYS: u32 = 3;
 
@@ -85,8 +88,10 @@ impl Seal {
 
     async fn work(&self, deadline: &Deadline, outcome: &mut SealOutcome) -> Result<(), SealError> {
         let before_first = self.ended(self.config.seal_after_days).minus_days(LOOK_BACK_DAYS);
-        let parts = Folder(&*self.files).parts(before_first).await?;
-        let cleared = self.store.cleared(before_first.plus_days(1)).await?;
+        // A part of the earliest date may just have been written.
+        let before_parts = before_first.minus_days(self.config.clear_after_days + CLEARED_WITHIN_DAYS);
+        let parts = Folder(&*self.files).parts(before_parts).await?;
+        let cleared = self.store.cleared(before_parts.plus_days(1)).await?;
         let sealing = self.seal(before_first, &parts, &cleared, deadline, outcome).await;
         // A damaged part does not stop the clear of others.
         let clearing = self.clear(&parts, &cleared, deadline, outcome).await;

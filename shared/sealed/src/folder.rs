@@ -46,9 +46,10 @@ impl Folder<'_> {
     pub async fn parts(&self, after: BusinessDate) -> Result<BTreeMap<BusinessDate, BTreeSet<u32>>, FolderError> {
         let folder = Path::from(FileKind::Sealed.folder());
         let offset = Path::from(format!("{folder}/{DATE}{after}"));
+        // The parts of the date itself follow its folder's name.
         let files: Vec<_> = self.0.list_with_offset(Some(&folder), &offset).try_collect().await?;
         let mut parts: BTreeMap<BusinessDate, BTreeSet<u32>> = BTreeMap::new();
-        for (date, number) in files.iter().filter_map(|file| named(&file.location)) {
+        for (date, number) in files.iter().filter_map(|file| named(&file.location)).filter(|(date, _)| *date > after) {
             parts.entry(date).or_default().insert(number);
         }
         Ok(parts)

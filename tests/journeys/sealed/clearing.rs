@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStoreExt as _;
-use payments_model::{PaymentData, PaymentId};
+use payments_model::{PaymentData, PaymentId, UtcSecond};
 use payments_sealed::encode;
 use payments_tests::LogLines;
 use payments_tests::prelude::*;
 
 use super::reading::answers;
-use super::{DAY, SEALED_AT, assert_sealed, body, data, day, parts, seal, world_of};
+use super::{DAY, SEALED_AT, assert_sealed, body, data, day, parts, seal, settle_late, world_of};
 use crate::report::faulty_store::FaultyStore;
 
 /// The instant at which the parts are old enough: three days after they were written.
@@ -100,32 +100,57 @@ async fn data_leaves_the_table_when_its_part_is_old_and_not_earlier() -> Result<
     assert_cleared(&world, &ids, &shown, "after a restore").await
 }
 
+#[tokio::test]
+async fn what_was_cleared_is_left_alone_when_it_grows_old_and_the_last_part_is_cleared_too() -> Result<()> {
+    let (world, ..) = sealed_day(0).await?;
+    world.set_clock(CLEARED_AT)?;
+    assert_eq!(seal(world.functions()).await?["cleared"], 3);
+    let due = format!("{DAY}T04:10:00Z").parse::<UtcSecond>()?;
+    let after = |days| due.saturating_add(TimeDelta::days(days)).to_string();
+    world.set_clock(&after(6 + 393))?;
+    settle_late(&world, &PaymentId::derive(&"tenant".parse()?, &"pending".parse()?).to_string()).await?;
+    // A date is sealed five days after its end, and looked at for 400 days more; its parts are for three and fourteen more.
+    for (days, done) in [(399, [1, 0]), (400, [0, 0]), (402, [0, 1]), (403, [0, 0]), (416, [0, 0]), (417, [0, 0])] {
+        world.set_clock(&after(6 + days))?;
+        world.forget();
+        let outcome = seal(world.functions()).await?;
+        assert_eq!([&outcome["sealed"], &outcome["cleared"]], [&json!(done[0]), &json!(done[1])], "{days}: {outcome}");
+        assert_eq!(world.take_write_units().is_empty(), done[1] == 0, "{days}");
+    }
+    Ok(())
+}
+
+/// The ends of retention of these items.
+fn ends<'i>(items: impl IntoIterator<Item = &'i Item>) -> BTreeSet<Option<String>> {
+    items.into_iter().map(|item| item.get("keptUntil").and_then(|it| it.as_n().ok()).cloned()).collect()
+}
+
 /// The ends of retention of the details of these payments, and of their heads in the long-term table.
-async fn ends(world: &World, ids: &[String]) -> Result<BTreeSet<Option<String>>> {
-    let end = |item: &Item| item.get("keptUntil").and_then(|it| it.as_n().ok()).cloned();
-    let mut ends = BTreeSet::new();
+async fn ends_of(world: &World, ids: &[String]) -> Result<[BTreeSet<Option<String>>; 2]> {
+    let mut details = Vec::new();
     for id in ids {
-        ends.extend(world.details(id).await?.iter().map(end));
+        details.extend(world.details(id).await?);
     }
     let is_of = |head: &&Item| head["sk"].as_s().is_ok_and(|sk| ids.iter().any(|id| sk.ends_with(id)));
-    ends.extend(world.archived_heads("tenant").await?.iter().filter(is_of).map(end));
-    Ok(ends)
+    Ok([ends(&details), ends(world.archived_heads("tenant").await?.iter().filter(is_of))])
 }
 
 #[tokio::test]
-async fn payments_expire_sixty_days_before_their_part_or_never() -> Result<()> {
+async fn payments_expire_before_their_part_heads_first_or_never() -> Result<()> {
     let (world, ids, shown) = sealed_day(3_650).await?;
-    assert_eq!(ends(&world, &ids).await?, [None].into(), "nothing expires before its part can be deleted");
+    let never = [[None].into(), [None].into()];
+    assert_eq!(ends_of(&world, &ids).await?, never, "nothing expires before its part can be deleted");
     world.set_clock(CLEARED_AT)?;
     world.forget();
     // A part says for how long it is kept, whatever the parameter says later.
-    let functions = world.functions_with(|environment| environment.kept_days = 500).await?;
+    let functions = world.functions_with(|environment| environment.kept_days = 600).await?;
     assert_eq!(seal(&functions).await?["cleared"], 3);
     // The details, of which one payment has two, the heads, whose end is in no index, and the notes.
     assert_eq!(world.take_write_units(), units("UpdateItem", [("history", 5 + 4 + 4)]));
-    assert_fails(world.functions_with(|environment| environment.kept_days = 499).await, "expected 0, or at least 500");
-    let until = "2026-11-26T04:10:00Z".parse::<DateTime<Utc>>()? + TimeDelta::days(3_650 - 60);
-    assert_eq!(ends(&world, &ids).await?, [Some(until.timestamp().to_string())].into());
+    assert_fails(world.functions_with(|environment| environment.kept_days = 599).await, "expected 0, or at least 600");
+    let sealed_at = "2026-11-26T04:10:00Z".parse::<DateTime<Utc>>()?;
+    let end = |days| [Some((sealed_at + TimeDelta::days(days)).timestamp().to_string())].into();
+    assert_eq!(ends_of(&world, &ids).await?, [end(3_650 - 60), end(3_650 - 74)]);
     assert_cleared(&world, &ids, &shown, "cleared").await?;
     for item in world.partition(&world.environment.tables.history, NOTES).await? {
         world.delete(&world.environment.tables.history, &item).await?;
